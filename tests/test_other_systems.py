@@ -9,7 +9,7 @@ import sys
 
 WITHOUT_POSIX = """
 import importlib, os, pkgutil, signal, socket, sys
-import fastapi, gensim.models, lightning_fabric, matplotlib.figure, pyarrow.parquet, torch
+import fastapi, gensim.models, matplotlib.figure, pyarrow.parquet, torch
 import rich.progress, sklearn.linear_model, tokenizers, typer, uvicorn
 for name in ("resource", "fcntl", "termios", "pwd", "grp"):
     sys.modules[name] = None

@@ -86,7 +86,6 @@ NOT_TO_PREDICT = [
     "pyarrow",
     "matplotlib",
     "gensim",
-    "lightning_fabric",
     "transformers",
     "datasets",
     "fastapi",

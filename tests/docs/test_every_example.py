@@ -41,7 +41,6 @@ RUN_ELSEWHERE = {
     r"setrnn train (?!.*--method)": "tests/cli/test_train_without_method.py",
     r"setrnn --install-completion": "tests/cli/test_shell_completion.py",
     r".* --ray ": "tests/scale/test_ray_jobs.py",
-    r".* --devices ": "tests/faults/test_torchrun.py",
     r".* --resume": "tests/docs/test_training_page.py",
     r".* --preset transformer": "tests/cli/test_pretrained_encoders.py",
     r".* vectors.pretrained=wordllama": "tests/data/test_token_vectors.py",

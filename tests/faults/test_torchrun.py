@@ -1,4 +1,4 @@
-"""Training in two processes: by --devices, and by torchrun, where one of them is killed."""
+"""Training in two processes of torchrun, where one of them is killed."""
 
 import os
 import re
@@ -26,17 +26,16 @@ SECONDS = 120
 
 @pytest.fixture
 def start(tmp_path):
-    """Start a command of the page with two devices instead of eight, in its own process."""
+    """Start a command of the page with two processes instead of eight, in its own process."""
     (tmp_path / "news").mkdir()
     for split, size in {"train": 64, "valid": 8}.items():
         write_examples(islice(newsroom.examples(split), size), tmp_path / "news" / f"{split}.jsonl")
     started = []
 
     def run(line, *more):
-        name, *words = shlex.split(line.replace("8", "2"), comments=True)
-        module = {"setrnn": "setrnn", "torchrun": "torch.distributed.run"}[name]
+        _, *words = shlex.split(line.replace("8", "2"), comments=True)
         settings = [each for setting in SETTINGS for each in ("--set", setting)]
-        command = [sys.executable, "-m", module, *words, *more, *settings]
+        command = [sys.executable, "-m", "torch.distributed.run", *words, *more, *settings]
         variables = {**os.environ, "SETRNN_CACHE": str(tmp_path / "cache")}
         started.append(
             subprocess.Popen(
@@ -53,15 +52,15 @@ def start(tmp_path):
 
 @pytest.mark.faults
 def test_a_killed_process_ends_the_others_and_the_run_is_resumed(start, tmp_path):
-    by_devices, by_torchrun = BLOCK[1].splitlines()
-    run = start(by_torchrun)
+    (line,) = BLOCK[1].splitlines()
+    run = start(line)
     wait_for(tmp_path / "model.run" / LAST)
     os.kill(find_rank(run.pid, 1), signal.SIGKILL)
     said = run.communicate(timeout=SECONDS)[1]
     assert run.returncode != 0
     assert "--resume" in said
     assert not (tmp_path / "model").exists()
-    run = start(by_devices, "--resume")
+    run = start(line, "--resume")
     said = run.communicate(timeout=SECONDS)[1]
     assert run.returncode == 0, said
     assert "40/40" in said
@@ -71,10 +70,10 @@ def test_a_killed_process_ends_the_others_and_the_run_is_resumed(start, tmp_path
 
 @pytest.mark.faults
 def test_torchrun_ends_if_nothing_is_trained(start):
-    run = start(BLOCK[1].splitlines()[1].replace("set-rnn", "br").replace("--resume", ""))
+    run = start(BLOCK[1].replace("set-rnn", "br"))
     said = run.communicate(timeout=SECONDS)[1]
     assert run.returncode == 1
-    assert "uses one device" in said
+    assert "uses one process" in said
 
 
 def wait_for(file):

@@ -400,7 +400,7 @@ def test_a_device_that_does_not_exist_is_refused(taggers, tmp_path):
         load(tmp_path / "model", device="gpu")
 
 
-SLOW = {"torch._dynamo", "sympy", "sklearn", "scipy.optimize", "pandas", "lightning_fabric"}
+SLOW = {"torch._dynamo", "sympy", "sklearn", "scipy.optimize", "pandas"}
 LOAD = "import sys; from setrnn import load; [load(each, 'cpu') for each in sys.argv[1:]]; "
 
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import threading
 
 import pytest
 import torch
@@ -69,16 +68,6 @@ def test_what_is_no_number_is_never_saved(train, fail_at_step, tmp_path, what, s
         assert all(each.isfinite().all() for each in tensors.values())
 
 
-def test_a_lower_rate_leads_out_of_it(train, fail_at_step, tmp_path):
-    folder = tmp_path / "m.run"
-    fail_at_step(3, _loss_without_number)
-    with pytest.raises(TrainingError):
-        train(EVERY_BATCH, folder=folder)
-    fail_at_step(0, None)
-    run = train("training.learning_rate=0.0001", folder=folder, resume=True)
-    assert len(run.losses) == 2
-
-
 @pytest.mark.parametrize("what", [_out_of_memory, _no_handle])
 @pytest.mark.parametrize("step", [1, 6])
 def test_a_full_gpu_names_the_setting_and_a_smaller_batch_goes_on(
@@ -106,15 +95,6 @@ def test_a_full_gpu_while_measuring_says_so(train, monkeypatch, never_stopped, t
 
 def _out_of_memory_too(*_):
     raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
-
-
-def test_other_errors_stay_what_they_are(train, fail_at_step):
-    def fail(trainer):
-        raise RuntimeError("a bug of ours")
-
-    fail_at_step(1, fail)
-    with pytest.raises(RuntimeError, match="a bug of ours"):
-        train()
 
 
 def test_sets_longer_than_the_step_limit_name_document_and_setting(train, tiny, tmp_path):
@@ -200,27 +180,7 @@ def test_an_ignored_signal_stays_ignored():
         signal.signal(signal.SIGINT, before)
 
 
-def test_other_threads_are_never_asked():
-    answers = []
-
-    def work():
-        with polite_interrupts() as is_asked:
-            answers.append(is_asked())
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert answers == [False]
-
-
 def test_without_a_folder_ctrl_c_is_what_it_always_is(train, signal_at_step):
     signal_at_step(2)
     with pytest.raises(KeyboardInterrupt):
         train()
-
-
-def test_a_second_ctrl_c_stops_at_once(train, signal_at_step, tmp_path):
-    signal_at_step(2, signal.SIGINT, signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        train(folder=tmp_path / "m.run")
-    assert not list((tmp_path / "m.run").glob("last*"))

@@ -9,9 +9,10 @@ from setrnn.methods import METHODS, find_method
 from setrnn.model.devices import limited_threads
 from setrnn.objectives import find_objective
 from setrnn.training.gradients import LEAST_DOCUMENTS, Gradients
-from setrnn.training.start import TrainOptions, make_fabric, make_trainer
+from setrnn.training.start import TrainOptions, make_trainer
 
 WITHOUT_NOISE = ("model.dropout=0", "model.word_dropout=0")
+CPU = torch.device("cpu")
 LARGE = "training.batch_size=24"
 # greedy-order-rnn is vinyals-max-direct with a beam of one.
 NETWORKS = [
@@ -21,9 +22,8 @@ NETWORKS = [
 
 def trainer_of(prepared, n_threads, *settings, method="set-rnn"):
     with limited_threads(n_threads):
-        fabric = make_fabric(torch.device("cpu"), "float32")
         config = tiny_config(LARGE, *settings)
-        trainer = make_trainer(find_method(method), prepared, config, TrainOptions("cpu"), fabric)
+        trainer = make_trainer(find_method(method), prepared, config, TrainOptions("cpu"))
     trainer.network.train()
     trainer.gradients.least_documents = LEAST_DOCUMENTS  # though the network is tiny
     return trainer
@@ -76,9 +76,8 @@ def test_networks_of_ours_draw_in_threads_and_other_parts_in_order(tiny):
 
 def test_a_piece_is_not_too_small_and_has_its_share_of_large_sets():
     with limited_threads(4):
-        fabric = make_fabric(torch.device("cpu"), "float32")
-        cutter = Gradients(torch.nn.Linear(1200, 1200), fabric, 3)
-        small = Gradients(torch.nn.Linear(1, 1), fabric, 3)
+        cutter = Gradients(torch.nn.Linear(1200, 1200), CPU, 3)
+        small = Gradients(torch.nn.Linear(1, 1), CPU, 3)
     sizes = np.repeat([1, 7], 16)
     pieces = cutter.cut(np.arange(100, 132), sizes)
     assert sorted(np.concatenate(pieces).tolist()) == list(range(100, 132))

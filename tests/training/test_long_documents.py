@@ -15,7 +15,7 @@ from setrnn.objectives import find_objective
 from setrnn.tagging.loading import load
 from setrnn.training import gradients
 from setrnn.training.gradients import _cut_by_windows
-from setrnn.training.start import TrainOptions, make_fabric, make_trainer
+from setrnn.training.start import TrainOptions, make_trainer
 from small_taggers import SMALL_OVERRIDES, trained_tagger
 from tiny_transformers import save_transformer
 
@@ -100,8 +100,7 @@ def test_few_documents_at_a_time_have_the_gradient_of_all(method, tmp_path, monk
     config = make_config("gru", None, N_WINDOWS)
     config = replace(config, model=replace(config.model, dropout=0.0, word_dropout=0.0))
     prepared = prepare_documents(config, tmp_path / "toy")
-    fabric = make_fabric(torch.device("cpu"), "float32")
-    trainer = make_trainer(find_method(method), prepared, config, TrainOptions("cpu"), fabric)
+    trainer = make_trainer(find_method(method), prepared, config, TrainOptions("cpu"))
     trainer.network.train()
     objective = find_objective(trainer._objective_name())
     (batch,) = trainer._make_batch(np.arange(7))

@@ -127,12 +127,6 @@ def test_the_average_is_what_is_measured_and_kept(train, monkeypatch):
     assert not same_bits(run.weights, measured[2])
 
 
-def test_without_a_valid_part_the_last_average_is_taken(train, without_valid):
-    run, plain = train(AVERAGE, data=without_valid), train(data=without_valid)
-    assert run.losses == plain.losses
-    assert not same_bits(run.weights, plain.weights)
-
-
 @pytest.mark.parametrize("after", [4, 6])
 def test_a_stopped_run_with_an_average_ends_with_the_same_bits(
     train, averaged, tmp_path, signal_at_step, after

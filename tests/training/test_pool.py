@@ -1,22 +1,21 @@
+import logging
 import os
-import time
 from contextlib import closing
 from functools import partial
 
 import pool_works
 import pytest
 
-from setrnn.progress import Note, Progress
-from setrnn.training import pool
-from setrnn.training.overall import Overall, format_duration
+from setrnn.progress import Note
 from setrnn.training.pool import (
-    CROWDED_GPU,
     FULL_GPU,
     OVER_BUDGET,
     Ended,
     Failure,
     Job,
-    Room,
+    Overall,
+    describe_error,
+    format_duration,
     run_jobs,
 )
 
@@ -72,25 +71,25 @@ def test_a_failing_job_does_not_stop_the_others(job, tmp_path, monkeypatch):
     assert "OMP_NUM_THREADS" not in os.environ
 
 
-def test_stopped_jobs_save_and_the_others_never_start(job, tmp_path):
+def test_stopped_jobs_save_and_the_others_never_start(job, tmp_path, caplog):
     jobs = [
         job("first", pool_works.save_when_stopped, tmp_path / "kept"),
         job("second", pool_works.count, 1),
     ]
+    caplog.set_level(logging.INFO, "setrnn")
     events = []
 
     def interrupt(event):
         """Interrupt as Ctrl-C does, once the first job is in its training."""
         events.append(event)
-        if isinstance(event, Progress) and event.share:
+        if event.share:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), closing(run_jobs(jobs, 1, interrupt)) as all_ended:
         list(all_ended)
     assert (tmp_path / "kept").read_text() == "saved"
-    (note,) = (event for event in events if isinstance(event, Note))
-    assert "Stopping" in note.text
-    assert {event.activity for event in events if isinstance(event, Progress)} == {"first"}
+    assert "Stopping" in caplog.text
+    assert {event.activity for event in events} == {"first"}
     assert not list((tmp_path / "runs").iterdir())
 
 
@@ -137,64 +136,6 @@ def test_a_job_starts_when_those_it_needs_have_ended_and_waits_for_no_other(job,
     assert sorted(ended[1:]) == [("waits", True), ("writes", True)]
 
 
-def test_a_job_that_finds_the_gpu_full_beside_others_runs_again(job, tmp_path):
-    told = tmp_path / "told"
-    jobs = [
-        job("fills", pool_works.fill_gpu_once, tmp_path / "tried"),
-        job("waits", pool_works.wait_for_file, told, limit=60),
-    ]
-
-    def listen(event):
-        if isinstance(event, Note) and "at most 1 at a time" in event.text:
-            told.touch()
-
-    ended = [(each.job.name, each.failure, each.value) for each in run_jobs(jobs, 2, listen)]
-    assert ended == [("waits", None, None), ("fills", None, "fits")]
-
-
-@pytest.mark.parametrize(
-    ("n_times", "n_free", "n_own", "kind", "n_tries"),
-    [
-        (2, 0, 1, None, 3),
-        (99, 0, 1, CROWDED_GPU, 3),
-        (2, None, 0, None, 3),  # no room for the little that a process needs to ask
-        (99, 0, 4, FULL_GPU, 1),  # the job itself holds all
-        (99, 0, 3.5, FULL_GPU, 1),  # the rest is what a process holds beside its tensors
-        (99, 1.8, 2, FULL_GPU, 1),
-    ],
-    ids=["room later", "no room", "not known", "alone", "context", "free"],
-)
-def test_a_job_alone_runs_again_where_other_programs_fill_the_gpu_but_not_forever(
-    n_times, n_free, n_own, kind, n_tries, job, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(pool, "CROWDED_SECONDS", 0.3)
-    monkeypatch.setattr(pool, "TICK", 0.1)
-    work = job("fills", pool_works.fill_gpu, tmp_path / "tries", n_times, n_free, n_own)
-    notes, start = [], time.monotonic()
-    (ended,) = run_jobs([work], 1, notes.append, most_tries=3)
-    assert (ended.failure and ended.failure.kind) == kind
-    assert (tmp_path / "tries").read_text() == "." * n_tries
-    said = [each.text for each in notes if isinstance(each, Note)]
-    assert len(said) == n_tries - 1
-    assert all("other programs" in each for each in said)
-    assert time.monotonic() - start >= 0.3 * (n_tries - 1)
-    assert kind != CROWDED_GPU or "Other processes" in ended.failure.message
-
-
-def test_fewer_jobs_run_where_they_fill_the_gpu_and_one_more_after_each_success(job):
-    room, work = Room(3, most_tries=1), job("any", pool_works.refuse)
-    failed = [Ended(work, 1.0, failure=Failure(kind, "")) for kind in ("DataError", FULL_GPU)]
-    found = []
-    for ended, n_running in ((failed[1], 1), (failed[0], 1), (Ended(work, 1.0), 0)):
-        reason = room.find_reason_to_repeat(ended, n_running)
-        found.append((room.n_jobs, bool(reason)))
-    assert found == [(1, True), (1, False), (2, False)]
-    for _ in range(5):
-        room.find_reason_to_repeat(Ended(work, 1.0), 1)
-    assert room.n_jobs == 3
-    assert not room.find_reason_to_repeat(failed[1], 0), "it fills the GPU alone"
-
-
 @pytest.mark.parametrize(
     "message",
     [
@@ -204,16 +145,7 @@ def test_fewer_jobs_run_where_they_fill_the_gpu_and_one_more_after_each_success(
     ],
 )
 def test_a_full_gpu_is_known_by_what_torch_says(message):
-    assert pool.describe_error(RuntimeError(message)).kind == FULL_GPU
-
-
-def test_tries_beside_other_jobs_do_not_count(job):
-    room, work = Room(2, most_tries=2), job("any", pool_works.refuse)
-    crowded = Ended(work, 1.0, failure=Failure(CROWDED_GPU, ""))
-    found = [bool(room.find_reason_to_repeat(crowded, n)) for n in (1, 1, 1, 0, 0)]
-    assert found == [True, True, True, True, False]
-    assert room.n_jobs == 1
-    assert not room.is_open
+    assert describe_error(RuntimeError(message)).kind == FULL_GPU
 
 
 def test_as_many_jobs_as_wanted_run_at_a_time_once_the_gpu_has_room_again(job, tmp_path):
@@ -226,11 +158,19 @@ def test_as_many_jobs_as_wanted_run_at_a_time_once_the_gpu_has_room_again(job, t
         job("is met", pool_works.meet, second, first, limit=60, after=("fills", "waits")),
     ]
 
-    def listen(event):
-        if isinstance(event, Note) and "at most 1 at a time" in event.text:
-            told.touch()
+    class Listener(logging.Handler):
+        def emit(self, record):
+            if "at most 1 at a time" in record.getMessage():
+                told.touch()
 
-    assert [each.failure for each in run_jobs(jobs, 2, listen)] == [None] * 4
+    listener, logger = Listener(), logging.getLogger("setrnn")
+    logger.addHandler(listener)
+    try:
+        ended = [(each.job.name, each.failure, each.value) for each in run_jobs(jobs, 2)]
+    finally:
+        logger.removeHandler(listener)
+    assert ended[:2] == [("waits", None, None), ("fills", None, "fits")]
+    assert [failure for _, failure, _ in ended] == [None] * 4
 
 
 def test_a_job_that_fills_the_gpu_alone_fails(job, tmp_path):

@@ -47,12 +47,11 @@ class Run:
         method="set-rnn",
         folder=None,
         resume=False,
-        finish_now=False,
         watch=None,
         **more,
     ):
         watch = watch or (lambda progress: None)
-        options = TrainOptions("cpu", folder, resume, finish_now, on_progress=watch, **more)
+        options = TrainOptions("cpu", folder, resume, on_progress=watch, **more)
         trained = train_system(find_method(method), prepared, tiny_config(*settings), options)
         self.system, self.notes = trained.system, trained.notes
         self.weights = trained.system.network.state_dict()

@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from setrnn import __version__
-from setrnn.cli.terminal import Terminal, escape_controls, escape_line
+from setrnn.cli.terminal import Terminal, escape_controls, escape_line, show_log
 from setrnn.errors import SetRNNError, StoppedError, find_memory_problem
 
 # Each command: where its function (or group) is, and the first line of its help. The module is
@@ -143,7 +143,7 @@ def _options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
-    pass
+    show_log()
 
 
 def main() -> NoReturn:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,18 @@ def warn(message: str) -> None:
     """Print a warning to standard error."""
     line = escape_line(f"warning: {message}")
     stderr.print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def quiet(is_quiet: bool) -> Iterator[None]:
+    """Print nothing meanwhile, if asked; errors are printed afterwards."""
+    for each in (stdout, stderr):
+        each.quiet = is_quiet
+    try:
+        yield
+    finally:
+        for each in (stdout, stderr):
+            each.quiet = False
 
 
 def scores_table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> Table:

@@ -13,7 +13,6 @@ import setrnn
 from setrnn.cli.console import note, stdout
 from setrnn.cli.options import (
     Data,
-    FinishNow,
     TrainingOptions,
     TreeReading,
     Unlabelled,
@@ -45,7 +44,6 @@ def distil(
         str,
         typer.Option(metavar="set-rnn-exact|set-rnn|sigmoid", help="The student to train."),
     ] = "set-rnn-exact",
-    finish_now: FinishNow = False,
 ) -> None:
     """Train a small network on the set probabilities of a trained model, its teacher.
 
@@ -65,7 +63,6 @@ def distil(
             out=out,
             unlabelled=unlabelled or (),
             on_progress=show,
-            finish_now=finish_now,
             **training.arguments(),
         )
     note(f"Wrote {out}")

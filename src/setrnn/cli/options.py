@@ -192,14 +192,11 @@ Seed = Annotated[
     ),
 ]
 Resume = Annotated[
-    bool, typer.Option("--resume", help="Continue the run in OUT.run, which was stopped.")
-]
-FinishNow = Annotated[
     bool,
     typer.Option(
-        "--finish-now",
-        help="Train no more: finish the run in OUT.run, which was stopped, with its best epoch so "
-        "far. --resume can still continue it.",
+        "--resume",
+        help="Continue the run in OUT.run, which was stopped. With a --budget that is used up "
+        "already, its best epoch so far becomes the model.",
     ),
 ]
 Model = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -40,6 +41,24 @@ def escape_json(line: str) -> str:
         {"label": "\u009b31m"}
     """
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
+
+
+class LogHandler(logging.Handler):
+    """Prints what the library logs to standard error: notes, and warnings in yellow."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one record."""
+        from setrnn.cli.console import note, warn
+
+        (warn if record.levelno >= logging.WARNING else note)(record.getMessage())
+
+
+def show_log() -> None:
+    """Print the notes and warnings that setrnn logs, once each."""
+    logger = logging.getLogger("setrnn")
+    logger.setLevel(logging.INFO)
+    if not any(isinstance(each, LogHandler) for each in logger.handlers):
+        logger.addHandler(LogHandler())
 
 
 class Terminal(Console):

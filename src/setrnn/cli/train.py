@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 import setrnn
-from setrnn.cli.console import note, scores_table, stdout
+from setrnn.cli.console import note, quiet, scores_table, stdout
 from setrnn.cli.mix import scores_of_members
-from setrnn.cli.options import Data, FinishNow, TrainingOptions, TreeReading, with_training
+from setrnn.cli.options import Data, TrainingOptions, TreeReading, with_training
 from setrnn.cli.progress import terminal_progress
 
 
@@ -36,51 +36,37 @@ def train(
             show_default="one per core, at most 4",
         ),
     ] = None,
-    devices: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="With --method, the GPUs that train one network together, or the processes on a "
-            "CPU. Each takes its share of every batch of training.batch_size documents.",
-            show_default="1, or the processes that torchrun has started",
-        ),
-    ] = None,
-    finish_now: FinishNow = False,
 ) -> None:
     """Train a model and write its folder: the best one within a time budget, or one system.
 
     Without --method, this trains classical systems, then the networks that fit the time, and mixes
     them with weights chosen on the valid part. The table shows what each gives there. If DATA has
     no valid part, a tenth of train is set aside for it, up to a quarter of few documents.
-    Checkpoints, logs and members are kept in OUT.run.
+    Checkpoints, logs and members are kept in OUT.run. Several GPUs train one network: torchrun
+    --nproc-per-node N -m setrnn train DATA --method NAME --out MODEL.
     """
     from setrnn.model.devices import n_cores  # they load torch, which the help does not need
     from setrnn.models.card import summarise
     from setrnn.tagging.candidates import MOST_JOBS
     from setrnn.tagging.learning import open_valid
-    from setrnn.training.launching import find_torchrun, help_torchrun, leading
-    from setrnn.training.ranks import LostError
+    from setrnn.training.ranks import connected
 
-    torchrun = find_torchrun()
-    if torchrun is not None and torchrun.rank > 0:  # the process of rank 0 does all the rest
-        try:
-            help_torchrun(torchrun)
-        except (LostError, KeyboardInterrupt):  # it says why
-            raise typer.Exit(1) from None
-        return
     source = reading.source(data)
-    with leading(torchrun), terminal_progress() as show:
+    with (
+        connected(training.device) as ranks,
+        quiet(not ranks.is_first),
+        terminal_progress() as show,
+    ):
         tagger = setrnn.train(
             source,
             method,
             jobs=jobs or min(n_cores(), MOST_JOBS),
-            devices=devices or (torchrun.n if torchrun else 1),
             out=out,
             on_progress=show,
-            finish_now=finish_now,
             **training.arguments(),
         )
+    if not ranks.is_first:
+        return
     note(f"Wrote {out}")
     if "automatic" in tagger.notes:
         if "mixture" in tagger.notes:

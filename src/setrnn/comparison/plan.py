@@ -15,8 +15,7 @@ from setrnn.config import Config, flatten, to_dict
 from setrnn.errors import ConfigError, TrainingError, nearest_name
 from setrnn.methods import METHODS, find_method
 from setrnn.progress import Note, OnProgress
-from setrnn.training.overall import Overall
-from setrnn.training.pool import Ended, Job
+from setrnn.training.pool import Ended, Job, Overall
 
 ALL, LATER = "all", "later"  # groups of methods
 DIFFERENCES_SHOWN = 3

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from setrnn.model.interfaces import Encoding
-from setrnn.model.linear import Linear, linear
 
 MAX_SCORES = 2**26  # of words for labels, at once
 
@@ -22,8 +22,8 @@ class LabelEvidence(nn.Module):
 
     def __init__(self, word_size: int, n_labels: int) -> None:
         super().__init__()
-        self.query = Linear(word_size, n_labels, bias=False)  # q
-        self.value = Linear(word_size, n_labels)  # w and b
+        self.query = nn.Linear(word_size, n_labels, bias=False)  # q
+        self.value = nn.Linear(word_size, n_labels)  # w and b
         nn.init.zeros_(self.value.bias)
 
     def forward(self, encoding: Encoding) -> Tensor:

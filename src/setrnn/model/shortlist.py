@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from setrnn.model.evidence import LabelEvidence
 from setrnn.model.interfaces import Encoding
-from setrnn.model.linear import Linear, linear
 
 LABELS_PER_PLACE = 8  # with fewer labels per place of the shortlist, all labels are scored in full
 
@@ -28,7 +28,7 @@ class ShortlistEvidence(LabelEvidence):
 
     def __init__(self, word_size: int, n_labels: int, n_listed: int) -> None:
         super().__init__(word_size, n_labels)
-        self.proposal = Linear(word_size, n_labels, bias=False)  # u
+        self.proposal = nn.Linear(word_size, n_labels, bias=False)  # u
         nn.init.zeros_(self.proposal.weight)
         self.n_listed = min(n_listed, n_labels)  # C
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,7 +21,7 @@ from setrnn.scale.workers import (
     describe_failure,
     is_death,
 )
-from setrnn.training.pool import describe_death, end_child, start_child, stop_with_parent
+from setrnn.training.pool import Child, describe_death
 
 LEAVING_SECONDS = 10.0
 MOST_STILLBORN = 8
@@ -86,8 +85,7 @@ class Processes(Generic[TaskT, ResultT]):
                 child.messages.send(None)
         deadline = time.monotonic() + LEAVING_SECONDS
         for child in self._children:
-            end_child(child.process, 0 if child.task else deadline - time.monotonic())
-            child.messages.close()
+            child.child.end(0 if child.task else deadline - time.monotonic())
 
     def _start(self, place: int) -> _Child[TaskT, ResultT]:
         return _Child(self._work, str(place % self._n_gpus) if self._n_gpus else None)
@@ -98,7 +96,8 @@ class _Child(Station[TaskT], Generic[TaskT, ResultT]):
 
     def __init__(self, work: Work[TaskT, ResultT], gpu: str | None) -> None:
         super().__init__()
-        self.process, self.messages = start_child(_serve, work, gpu)
+        self.child = Child(_serve, work, gpu)
+        self.process, self.messages = self.child.process, self.child.messages
         self.was_ready = self.is_dead = False
         self.death = ""
 
@@ -121,7 +120,7 @@ class _Child(Station[TaskT], Generic[TaskT, ResultT]):
         return Outcome(task, **{kind: content})
 
     def _bury(self) -> Outcome[TaskT, ResultT] | None:
-        end_child(self.process, LEAVING_SECONDS)
+        self.child.end(LEAVING_SECONDS)
         self.messages.close()
         self.is_ready, self.is_dead, self.n_documents = False, True, 0
         self.death = describe_death(self.process.exitcode).message
@@ -130,7 +129,6 @@ class _Child(Station[TaskT], Generic[TaskT, ResultT]):
 
 def _serve(work: Work[TaskT, ResultT], gpu: str | None, messages: Connection) -> None:
     """Do tasks until there are no more; the function of a process."""
-    threading.Thread(target=stop_with_parent, daemon=True).start()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if gpu is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu

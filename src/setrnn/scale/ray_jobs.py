@@ -169,8 +169,7 @@ class _Actor:
             check_seen([job.log.parent])
         except ConfigError as error:
             return Failure("worker", str(error))
-        # Without pauses: a worker that waits would not hear that it should stop.
-        (ended,) = run_jobs([job], 1, self._keep, most_tries=1)
+        (ended,) = run_jobs([job], 1, self._keep)
         return ended
 
     def progress(self) -> Progress | None:

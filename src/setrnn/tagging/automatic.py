@@ -17,7 +17,6 @@ from typing import Any
 from setrnn.config import settings_hash, to_dict
 from setrnn.data.batches import even_rows
 from setrnn.data.cache import Source
-from setrnn.errors import TrainingError
 from setrnn.methods import find_method
 from setrnn.model.devices import find_device, limited_threads, threads_of_jobs
 from setrnn.models.card import note_training
@@ -58,7 +57,6 @@ class Automatic:
     clock: Clock
     n_jobs: int  # networks trained at a time, each in a process of its own if there are several
     on_progress: OnProgress
-    finish_now: bool = False  # take what a training that was stopped has; train no more
 
     def __post_init__(self) -> None:
         """Choose what may become a member; refuse settings that cannot be trained."""
@@ -82,13 +80,8 @@ class Automatic:
                 stack.enter_context(limited_threads(self.n_threads))
             self.folder = MembersFolder(place, tuple(each.name for each in self.candidates))
             self.folder.check(self.resume)
-            if self.finish_now:
-                self._check_finishable()
             self._open_data()
-            if self.finish_now:
-                self.folder.check_same(self._identify())
-            else:
-                self.folder.begin(self._identify())
+            self.folder.begin(self._identify())
             self.clock.used_before = self.folder.seconds
             start_seconds = START_SECONDS if self.n_jobs > 1 else 0.0
             self.planner = Planner(self.clock, self.data.n_valid, start_seconds)
@@ -97,7 +90,7 @@ class Automatic:
                 self.data,
                 self.folder,
                 self.planner,
-                TrainOptions(self.device, finish_now=self.finish_now, rule=self.rule, wait=True),
+                TrainOptions(self.device, rule=self.rule, wait=True),
                 measure=self.measure,
                 n_jobs=self.n_jobs,
                 n_threads=self.n_threads,
@@ -108,8 +101,7 @@ class Automatic:
             if self.out is not None:
                 way_out = f" The members are kept in {place}: add --resume to write the model."
                 tagger = save_again(tagger, self.out, way_out, self.resume)
-                if not self.finish_now:  # else the training can be resumed, and is not replaced
-                    self.folder.mark_saved(self.clock.used())
+                self.folder.mark_saved(self.clock.used())
         return tagger
 
     def _place(self, stack: ExitStack) -> Path | None:
@@ -131,14 +123,6 @@ class Automatic:
         data = settings_hash(self.data.prepared.description)
         settings = settings_hash(to_dict(self.asked.config))
         return {"settings": settings, "rule": self.rule, "data": data}
-
-    def _check_finishable(self) -> None:
-        """Raise if no member is finished; this is before the data is read."""
-        if not any(self.folder.find(each.name, "cpu") for each in self.candidates):
-            raise TrainingError(
-                f"{self.folder.folder} has no finished member: there is nothing to keep. Continue "
-                "it with --resume."
-            )
 
     def _mix(self) -> Tagger:
         """Mix the members on the valid part; with equal weights if that is too small."""
@@ -163,8 +147,7 @@ class Automatic:
         """Return the valid documents that fit the time, evenly spaced; the plan keeps how many."""
         if self.folder.n_mixed is None:
             self.folder.n_mixed = self.planner.count_mixed()
-            if not self.finish_now:
-                self.folder.write(self.clock.used())
+            self.folder.write(self.clock.used())
         needs_texts = any(each.candidate.is_pretrained for each in self.training.members)
         documents = open_documents(self.source if needs_texts else self.data.prepared, "valid")
         return take_documents(documents, even_rows(self.data.n_valid, self.folder.n_mixed))
@@ -193,9 +176,7 @@ class Automatic:
             )
         if self.data.n_valid < LEAST_TO_FIT:
             return hints
-        if self.finish_now and is_short:
-            hints.append("The rest of the training: --resume without --finish-now.")
-        elif self.clock.limit is not None and is_short:
+        if self.clock.limit is not None and is_short:
             minutes = math.ceil(3 * self.clock.limit / MINUTE)
             hints.append(f"More time: --budget {minutes}, or --budget 0 for no limit.")
         if not self.is_on_gpu:

@@ -46,13 +46,13 @@ from setrnn.tagging.opening import (
     with_hierarchy,
 )
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.resuming import keep_epochs
 from setrnn.training.run_folder import (
     TARGETS,
     TEACHER,
     Checkpoint,
     Position,
     RunFolder,
+    keep_epochs,
     only_trainer,
     read_checkpoint,
     run_folder_of,
@@ -81,7 +81,6 @@ def distil(
     device: str = "auto",
     seed: int | None = None,
     resume: bool = False,
-    finish_now: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
     """Train a student network on what a teacher says about texts, and return it as a tagger.
@@ -111,7 +110,7 @@ def distil(
         device: where to compute: auto, cpu or cuda.
         seed: the seed of the run; 0 if not given.
         resume: continue the run kept in OUT.run. It may get another number of epochs.
-        finish_now: train no more: finish the run kept in OUT.run with its best epoch so far.
+            With a budget that is used up already, its best epoch becomes the model.
         on_progress: called with the progress and with notes for the user.
 
     Example:
@@ -121,13 +120,13 @@ def distil(
         >>> setrnn.distil(teacher, "newsroom", "sigmoid", settings=quick)
         <Tagger sigmoid: 65 labels, calibrated>
     """
-    student, resume = _find_student(method), resume or finish_now
+    student = _find_student(method)
     asked = read_settings(preset, config, settings, seed, measure)
     full, seconds = asked.config, read_budget(budget)
     target = None if out is None else Path(out)
     if target is not None:
         _refuse_own_teacher(teacher, target)
-    check_training(student, full, device, target, resume, finish_now)
+    check_training(student, full, device, target, resume)
     with explain_stop(target):
         name, tagger = _open_teacher(teacher, device)
         source = make_training_source(data, valid, cut_valid)
@@ -141,7 +140,6 @@ def distil(
             device,
             None if target is None else run_folder_of(target),
             resume,
-            finish_now,
             max_seconds=seconds,
             rule=rule_for(full.training.metric),
             on_progress=on_progress,

@@ -23,8 +23,7 @@ from setrnn.tagging.calibrating import calibrate_on_valid
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.targets import keep_targets
-from setrnn.training.launching import check_processes
-from setrnn.training.resuming import check_finishable
+from setrnn.training.ranks import find_ranks
 from setrnn.training.run_folder import (
     PLAN,
     check_run,
@@ -46,15 +45,13 @@ def check_training(
     device: str,
     out: Path | None = None,
     resume: bool = False,
-    finish_now: bool = False,
 ) -> None:
     """Raise if something cannot be trained, resumed or written, before the data is read."""
     check_method(method, config)
     if method.is_network:
         find_device(device)
     elif resume:
-        options = "--resume and --finish-now" if finish_now else "--resume"
-        raise ConfigError(f"'{method.name}' has no checkpoints to resume. Omit {options}.")
+        raise ConfigError(f"'{method.name}' has no checkpoints to resume. Omit --resume.")
     check_out(out, resume)
     if out is None or not method.is_network:
         return
@@ -62,17 +59,13 @@ def check_training(
     if run.exists():
         with only_trainer(run):
             check_run(run, resume)
-    if finish_now:
-        check_finishable(run, method)
 
 
-def check_devices(method: Method | None, device: str, n_devices: int) -> None:
-    """Raise if a method cannot be trained on several devices, or if there are not so many."""
-    if n_devices != 1 and (method is None or not method.is_network):
+def check_processes(method: Method | None) -> None:
+    """Raise if a method cannot be trained by several processes, and torchrun has started some."""
+    if find_ranks().n > 1 and (method is None or not method.is_network):
         what = "Training without --method" if method is None else f"'{method.name}'"
-        raise ConfigError(f"{what} uses one device. Several train one network: --method set-rnn.")
-    if n_devices != 1:
-        check_processes(n_devices, find_device(device))
+        raise ConfigError(f"{what} uses one process. Several train one network: --method set-rnn.")
 
 
 def check_out(out: Path | None, resume: bool) -> None:
@@ -185,7 +178,7 @@ def save_again(tagger: Tagger, out: Path, way_out: str, is_resumed: bool) -> Tag
 
 
 def _note_before(prepared: Prepared, method: Method, config: Config, options: TrainOptions) -> None:
-    if not method.is_network or options.finish_now:
+    if not method.is_network:
         return
     settings, n_documents = config.training, prepared.description["n_documents"]
     n_train = n_documents["train"] if options.documents is None else len(options.documents)
@@ -225,7 +218,6 @@ def _note_best_epoch(notes: Mapping[str, Any], config: Config, options: TrainOpt
         n_epochs, patience = len(notes["epochs"]), config.training.patience
         is_stuck = 0 < patience <= n_epochs - best
         why = f"no better {metric} since epoch {best}" if is_stuck else "the time was up"
-        why = "--finish-now" if options.finish_now else why
         on_progress(Note(f"Stopped early, after epoch {n_epochs}: {why}."))
     on_progress(Note(f"The model is that of epoch {best}, the best by {metric}."))
 
@@ -267,5 +259,7 @@ def explain_stop(out: Path | None) -> Iterator[None]:
         is_saved = has_run(run) or (run / PLAN).is_file()
         way = "No checkpoint was written: start again."
         if is_saved:
-            way = "Resume with --resume, or keep what is finished with --finish-now."
+            way = (
+                "Resume with --resume. With a --budget that is used up, it takes what is finished."
+            )
         raise StoppedError(f"Stopped. {way}") from None

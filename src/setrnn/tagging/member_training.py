@@ -31,9 +31,8 @@ from setrnn.tagging.mixture_outputs import LEAST_TO_FIT
 from setrnn.tagging.opening import MINUTE, make_vectors, note_cut_documents
 from setrnn.tagging.planning import Planner, least_epochs, without_learned_vectors
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.pool import MOST_TRIES, Ended, Job, run_jobs
-from setrnn.training.resuming import list_objectives
-from setrnn.training.run_folder import run_folder_of
+from setrnn.training.pool import Ended, Job, run_jobs
+from setrnn.training.run_folder import list_objectives, run_folder_of
 from setrnn.training.schedule import fit_to_data
 from setrnn.training.speed import Speed, measure_speed, time_prediction
 from setrnn.training.start import TrainOptions
@@ -92,13 +91,10 @@ class MemberTraining:
     left_out: dict[str, str] = field(default_factory=dict)  # the reason by the name
 
     def run(self) -> None:
-        """Train the candidates, or take what is there of a training that was stopped."""
-        if self.options.finish_now:
-            self._add_finished()
-        else:
-            groups = self._group()
-            for number, some in enumerate(groups):
-                self._add(some, len(groups) - number)
+        """Train the candidates that fit the time."""
+        groups = self._group()
+        for number, some in enumerate(groups):
+            self._add(some, len(groups) - number)
         self.members.sort(key=lambda each: self.candidates.index(each.candidate))
 
     def _group(self) -> list[Sequence[Candidate]]:
@@ -117,19 +113,6 @@ class MemberTraining:
         starts = range(0, len(networks), self.n_jobs)
         return groups + [networks[start : start + self.n_jobs] for start in starts]
 
-    def _add_finished(self) -> None:
-        """Take the members that are finished, and the best epochs of networks that have begun."""
-        for candidate in self.candidates:
-            plan, place = self.folder.members.get(candidate.name), self.folder.place(candidate.name)
-            with self._leaving_out(candidate):
-                found = self.folder.find(candidate.name, self.options.device)
-                if found is None and plan and place and list_objectives(run_folder_of(place)):
-                    found = self._train(self._prepare(candidate).by(plan))
-                if found is None:
-                    self._leave_out(candidate, "not trained yet")
-                else:
-                    self._keep(candidate, found)
-
     def _add(self, candidates: Sequence[Candidate], n_groups: int) -> None:
         """Train the candidates that fit the time, or load them; failed ones are left out."""
         self.planner.expected = 0.0
@@ -137,11 +120,13 @@ class MemberTraining:
         for candidate in candidates:
             with self._leaving_out(candidate):
                 found = self.folder.find(candidate.name, self.options.device)
-                if found is None:
-                    planned.append(self._prepare(candidate))
-                else:
+                if found is not None:
                     self.on_progress(Note(f"{candidate.name}: trained before."))
                     self._keep(candidate, found)
+                elif self._is_too_late(candidate):
+                    self._leave_out(candidate, "no time was left")
+                else:
+                    planned.append(self._prepare(candidate))
         plans = self.folder.members
         self._plan([each for each in planned if each.candidate.name not in plans], n_groups)
         ready = [
@@ -154,6 +139,12 @@ class MemberTraining:
                 with self._leaving_out(each.candidate):
                     self._keep(each.candidate, self._train(each))
         self.folder.write(self.planner.clock.used())
+
+    def _is_too_late(self, candidate: Candidate) -> bool:
+        """Return whether no time is left for a network; one with a finished epoch needs none."""
+        place = self.folder.place(candidate.name)
+        has_epoch = place is not None and bool(list_objectives(run_folder_of(place)))
+        return candidate.is_network and not has_epoch and self.planner.seconds_left() <= 0
 
     def _prepare(self, candidate: Candidate) -> Planned:
         """Open the data of a candidate, with word vectors; choose settings that fit them."""
@@ -192,8 +183,6 @@ class MemberTraining:
                     self._leave_out(candidate, "its training would take too long")
             elif not is_timed:
                 self._note_plan(candidate, MemberPlan(training.epochs, training.valid_documents))
-            elif self.planner.seconds_left() <= 0:
-                self._leave_out(candidate, "no time was left")
             else:
                 with self._leaving_out(candidate):
                     speeds.append((each, self._measure(each)))
@@ -235,7 +224,7 @@ class MemberTraining:
         """Train a member in this process."""
         name = planned.candidate.name
         report, place = name_member(name, self.on_progress), self.folder.place(name)
-        if planned.candidate.is_network and not self.options.finish_now:
+        if planned.candidate.is_network:
             self.on_progress(Note(f"Training {name}."))
         return train_member(planned, place, self._limit(), time.time(), report)
 
@@ -251,10 +240,7 @@ class MemberTraining:
             assert place is not None, "several jobs have a folder"
             work = partial(work_on_member, each, place, options, time.time())
             jobs.append(Job(name, work, place.with_name(f"{name}.log"), part_of="networks"))
-        tries = MOST_TRIES if self.planner.clock.limit is None else 1  # pauses would take time
-        with closing(
-            run_jobs(jobs, len(jobs), self.on_progress, self.n_threads, tries)
-        ) as all_ended:
+        with closing(run_jobs(jobs, len(jobs), self.on_progress, self.n_threads)) as all_ended:
             for ended in all_ended:
                 self._keep_ended(by_name[ended.job.name].candidate, ended)
 

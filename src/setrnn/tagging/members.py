@@ -81,8 +81,6 @@ def train_member(
 ) -> Tagger:
     """Train a member, and save it if it has a place; a network that was stopped continues.
 
-    One that is finished now is not saved: it can be resumed.
-
     The start of a process takes some of the time, and so does waiting for one that was left behind.
     """
     run = run_folder_of(place) if place is not None and planned.candidate.is_network else None
@@ -94,8 +92,7 @@ def train_member(
             seconds = options.max_seconds - (time.time() - asked_at)
             options = replace(options, max_seconds=seconds)
         method = find_method(planned.candidate.method)
-        out = None if options.finish_now else place
-        return train_uncalibrated(planned.prepared, method, planned.config, options, out)
+        return train_uncalibrated(planned.prepared, method, planned.config, options, place)
 
 
 def work_on_member(

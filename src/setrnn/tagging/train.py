@@ -14,8 +14,8 @@ from setrnn.progress import OnProgress, ignore_progress
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.automatic import Automatic
 from setrnn.tagging.fitting import (
-    check_devices,
     check_out,
+    check_processes,
     check_training,
     explain_stop,
     train_prepared,
@@ -31,8 +31,8 @@ from setrnn.tagging.opening import (
 )
 from setrnn.tagging.planning import Clock
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.resuming import keep_epochs
-from setrnn.training.run_folder import run_folder_of
+from setrnn.training.ranks import find_ranks
+from setrnn.training.run_folder import keep_epochs, run_folder_of
 from setrnn.training.start import TrainOptions
 
 SECONDS_ON_CPU = 600.0  # if no budget is given
@@ -54,10 +54,8 @@ def train(
     config: Config | str | Path | None = None,
     settings: Settings = (),
     device: str = "auto",
-    devices: int = 1,
     seed: int | None = None,
     resume: bool = False,
-    finish_now: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
     """Train on documents with labels, and return the model as a tagger.
@@ -95,13 +93,10 @@ def train(
         settings: single settings by their dotted names, such as `{"training.epochs": 10}`, or as
             `["training.epochs=10"]`.
         device: where to compute: auto, cpu or cuda.
-        devices: how many GPUs train a network, or processes on a CPU, each on its share of every
-            batch; a script that asks for several needs `if __name__ == "__main__":`.
         seed: the seed of the run; 0 if not given.
-        resume: continue the run kept in OUT.run. It may get another number of epochs.
-        finish_now: train no more: finish the run kept in OUT.run with its best epoch so far.
-            Without a method, members without a finished epoch are left out. The run can still be
-            resumed afterwards.
+        resume: continue the run kept in OUT.run. It may get another number of epochs. With a
+            budget that is used up already, its best epoch becomes the model; without a method,
+            members without a finished epoch are left out.
         on_progress: called with the progress and with notes for the user.
 
     Example:
@@ -110,7 +105,7 @@ def train(
         >>> tagger.tag(["The ski race was cancelled because of the storm."])[0].labels
         ('weather', 'storm')
     """
-    started, resume = time.perf_counter(), resume or finish_now
+    started = time.perf_counter()
     asked = read_settings(preset, config, settings, seed, measure)
     full, seconds = asked.config, read_budget(budget)
     if jobs < 1:
@@ -118,7 +113,7 @@ def train(
     target = None if out is None else Path(out)
     source = make_training_source(data, valid, cut_valid, hierarchy, close_labels)
     if method is None:
-        check_devices(None, device, devices)
+        check_processes(None)
         check_out(target, resume)
         is_on_gpu = find_device(device).type == "cuda"
         if budget is None and not is_on_gpu:
@@ -126,26 +121,25 @@ def train(
         clock = Clock(seconds, started)
         n_jobs = 1 if is_on_gpu else jobs
         with explain_stop(target):
-            automatic = Automatic(
-                source, asked, target, device, resume, clock, n_jobs, on_progress, finish_now
-            )
+            automatic = Automatic(source, asked, target, device, resume, clock, n_jobs, on_progress)
             return automatic.train()
     chosen = find_method(method)
-    check_training(chosen, full, device, target, resume, finish_now)
-    check_devices(chosen, device, devices)
+    check_processes(chosen)
+    check_training(chosen, full, device, target, resume)
     options = TrainOptions(
         device,
-        resume=resume,
-        finish_now=finish_now,
+        None if target is None or not chosen.is_network else run_folder_of(target),
+        resume,
         max_seconds=seconds,
         on_progress=on_progress,
         rule=rule_for(full.training.metric),
-        n_devices=devices,
     )
     with explain_stop(target if chosen.is_network else None):
         if resume and target is not None:
             full = keep_epochs(full, run_folder_of(target))
         prepared, full = open_training_data(source, full, asked.overrides, on_progress=on_progress)
+        if not find_ranks().is_first:  # another process writes the model
+            target = None
         tagger = train_prepared(prepared, chosen, full, options, target)
         check_learned(tagger, prepared, full.training.metric, on_progress)
         return tagger

@@ -1,1 +1,1 @@
-"""Train the networks: Algorithm 2, on Lightning Fabric."""
+"""Train the networks: Algorithm 2."""

@@ -16,7 +16,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -30,9 +29,6 @@ from setrnn.model.network import Network
 from setrnn.objectives import LabelSets, Objective
 from setrnn.objectives.agreeing import sum_agreeing
 from setrnn.training.ranks import ALONE, Ranks
-
-if TYPE_CHECKING:
-    from lightning_fabric import Fabric
 
 # A smaller piece is not worth a thread: starting its operations takes longer than computing them.
 LEAST_DOCUMENTS = 8
@@ -48,11 +44,16 @@ class Gradients:
     """
 
     def __init__(
-        self, network: Network, fabric: Fabric, n_orders: int, ranks: Ranks = ALONE
+        self,
+        network: Network,
+        device: torch.device,
+        n_orders: int,
+        precision: str = "float32",
+        ranks: Ranks = ALONE,
     ) -> None:
-        self.network, self.fabric, self.n_orders = network, fabric, n_orders
-        self.ranks = ranks
-        self.n_pieces = torch.get_num_threads() if fabric.device.type == "cpu" else 1
+        self.network, self.device, self.n_orders = network, device, n_orders
+        self.precision, self.ranks = precision, ranks
+        self.n_pieces = torch.get_num_threads() if device.type == "cpu" else 1
         n_weights = max(_count_weights(network), 1)
         self.least_documents = max(LEAST_DOCUMENTS, -(-LEAST_WORK // n_weights))  # of a piece
         self._twins: list[_Twin] = []
@@ -121,30 +122,27 @@ class Gradients:
     ) -> Tensor:
         """Compute the gradients of some pieces, and their share in the mean."""
         if not pieces:
-            return torch.zeros((), device=self.fabric.device)
-        if self.fabric.device.type != "cpu":
-            (batch,) = pieces
-            losses = []
-            for part in _cut_by_windows(batch, self.network):
-                loss = _loss(self.network, part, objective, self.n_orders, n_documents, self.fabric)
-                self.fabric.backward(loss)
-                losses.append(loss.detach())
+            return torch.zeros((), device=self.device)
+
+        def forward(network: Network, batch: Batch) -> Tensor:
+            is_low = self.precision == "bfloat16"
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=is_low):
+                return _loss(network, batch, objective, self.n_orders) / n_documents
+
+        def both(network: Network, piece: Batch) -> Tensor:
+            parts = _cut_by_windows(piece, network)
+            losses = [_backward(forward(network, part)) for part in parts]
             return sum(losses[1:], losses[0])
+
+        if self.device.type != "cpu":
+            (batch,) = pieces
+            return both(self.network, batch)
         while len(self._twins) < len(pieces):
             self._twins.append(_Twin(self.network))
         twins = self._twins[: len(pieces)]
         for twin, seed in zip(twins, seeds, strict=True):
             twin.generator.manual_seed(seed)
-
-        def forward(twin: _Twin, piece: Batch) -> Tensor:
-            return _loss(twin.network, piece, objective, self.n_orders, n_documents, self.fabric)
-
-        def both(twin: _Twin, piece: Batch) -> Tensor:
-            parts = _cut_by_windows(piece, twin.network)
-            losses = [_backward(forward(twin, part)) for part in parts]
-            return sum(losses[1:], losses[0])
-
-        jobs = list(zip(twins, pieces, strict=True))
+        jobs = [(twin.network, piece) for twin, piece in zip(twins, pieces, strict=True)]
         has_parts = any(len(_cut_by_windows(each, self.network)) > 1 for each in pieces)
         is_known = objective in self._draws_in_order
         if self._threads is None or not is_known or (has_parts and self._draws_in_order[objective]):
@@ -204,25 +202,17 @@ def _cut_by_windows(batch: Batch, network: Network) -> list[Batch]:
     return [batch.part(start, start + at_once) for start in range(0, B, at_once)]
 
 
-def _loss(
-    network: Network,
-    batch: Batch,
-    objective: Objective,
-    n_orders: int,
-    n_documents: int,
-    fabric: Fabric,
-) -> Tensor:
-    """Find orders of each set; return the share of a batch in the mean of -log p(s | x)."""
-    with fabric.autocast():
-        encoding = network.encode(batch)
-        sets = LabelSets(batch.labels, batch.set_sizes, batch.documents, batch.weights)
-        if batch.log_weights is None:
-            values = objective(network.decoder, encoding, sets, n_orders)  # (B,)
-        else:
-            values = sum_agreeing(
-                objective, network.decoder, encoding, sets, batch.log_weights, n_orders
-            )
-        return -values.sum() / n_documents
+def _loss(network: Network, batch: Batch, objective: Objective, n_orders: int) -> Tensor:
+    """Find orders of each set; return the sum of -log p(s | x) over the documents."""
+    encoding = network.encode(batch)
+    sets = LabelSets(batch.labels, batch.set_sizes, batch.documents, batch.weights)
+    if batch.log_weights is None:
+        values = objective(network.decoder, encoding, sets, n_orders)  # (B,)
+    else:
+        values = sum_agreeing(
+            objective, network.decoder, encoding, sets, batch.log_weights, n_orders
+        )
+    return -values.sum()
 
 
 def _backward(loss: Tensor) -> Tensor:

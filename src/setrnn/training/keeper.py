@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -17,12 +16,9 @@ from setrnn.training.failures import not_finite
 from setrnn.training.optimizer import AveragedNetwork
 from setrnn.training.run_folder import Checkpoint, Position, RunFolder
 
-if TYPE_CHECKING:
-    from lightning_fabric import Fabric
-
 SAVING_SHARE = 0.05  # of the time, at most, goes into saving at the ends of epochs
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
-MODEL, _OPTIMIZER, _PRECISION = "model.", "optimizer.", "precision."
+MODEL, _OPTIMIZER = "model.", "optimizer."
 
 
 class Keeper:
@@ -32,11 +28,10 @@ class Keeper:
         self,
         network: Network,
         optimizer: Optimizer,
-        fabric: Fabric,
         settings: TrainingSettings,
         run: RunFolder | None,
     ) -> None:
-        self.network, self.optimizer, self.fabric = network, optimizer, fabric
+        self.network, self.optimizer = network, optimizer
         self.settings, self.run = settings, run
         self.average = AveragedNetwork(network, settings.average)
         self.position = Position()
@@ -51,7 +46,7 @@ class Keeper:
         assert self.run is not None
         position = checkpoint.position
         try:
-            restore_training_state(checkpoint.tensors, self.network, self.optimizer, self.fabric)
+            restore_training_state(checkpoint.tensors, self.network, self.optimizer)
             self.average.restore(checkpoint.tensors)
             if position.best_epoch:
                 best = self.run.read_best(position.best_epoch)
@@ -83,7 +78,7 @@ class Keeper:
         start = time.perf_counter()
         self.position.seconds = self.seconds()
         if self.run is not None:
-            state = training_state(self.network, self.optimizer, self.fabric)
+            state = training_state(self.network, self.optimizer)
             best = None if self.best_weights is None else _add_prefix(MODEL, self.best_weights)
             self.run.save(state | self.average.state(), self.position, best)
         self._saved_at = time.perf_counter()
@@ -97,15 +92,18 @@ class Keeper:
     def stop_if_asked(self) -> None:
         """Save and stop if Ctrl-C or SIGTERM had come when this was asked last."""
         if self.is_stopping:
-            if self.run is None:  # another process of the training saves
-                raise StoppedError("Stopped.")
+            assert self.run is not None, "without a folder, Ctrl-C raises KeyboardInterrupt"
             self.save()
-            best = self.position.best_epoch
-            way_out = f", or keep epoch {best}, the best so far, with --finish-now" if best else ""
+            best, hint = self.position.best_epoch, ""
+            if best:  # no further epoch fits the time that is already used
+                minutes = max(self.position.seconds / 60, 0.01)
+                hint = (
+                    f", or keep epoch {best}, the best so far, with --resume --budget {minutes:.2f}"
+                )
             raise StoppedError(
                 f"Stopped in epoch {self.position.epoch + 1} after "
                 f"{self.position.n_documents:,} documents. The run is saved in {self.run.folder}. "
-                f"Resume with --resume{way_out}."
+                f"Resume with --resume{hint}."
             )
 
     def check_weights(self) -> None:
@@ -125,44 +123,38 @@ class Keeper:
         self.network.load_state_dict(self.average.network.state_dict() if best is None else best)
 
 
-def training_state(network: nn.Module, optimizer: Optimizer, fabric: Fabric) -> dict[str, Tensor]:
+def training_state(network: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
     """Return all that decides how training continues, as tensors by name.
 
-    These are the weights, the optimizer's moments, the scale of gradients, and the random state.
+    These are the weights, the optimizer's moments, and the random state.
     """
     tensors = _add_prefix(MODEL, network.state_dict())
     for name, parameter in network.named_parameters():
         for key, value in optimizer.state.get(parameter, {}).items():
             tensors[f"{_OPTIMIZER}{key}.{name}"] = value
-    for name, number in fabric.strategy.precision.state_dict().items():  # of float16's scaler
-        tensors[f"{_PRECISION}{name}"] = torch.tensor(number, dtype=torch.float64)
     tensors["random.cpu"] = torch.get_rng_state()
-    if fabric.device.type == "cuda":
-        tensors["random.cuda"] = torch.cuda.get_rng_state(fabric.device)
+    if _is_on_gpu(network):
+        tensors["random.cuda"] = torch.cuda.get_rng_state()
     return tensors
 
 
 def restore_training_state(
-    tensors: Mapping[str, Tensor], network: nn.Module, optimizer: Optimizer, fabric: Fabric
+    tensors: Mapping[str, Tensor], network: nn.Module, optimizer: Optimizer
 ) -> None:
     """Restore the training state; the precision and the device may have changed since."""
     network.load_state_dict(select_prefix(MODEL, tensors))
-    is_fused = bool(optimizer.param_groups[0]["fused"])
     for name, parameter in network.named_parameters():
         for key in MOMENTS:
             value = tensors.get(f"{_OPTIMIZER}{key}.{name}")
             if value is not None:
-                place = parameter.device if is_fused or key != "step" else torch.device("cpu")
-                optimizer.state[parameter][key] = value.clone().to(place)
-    scaler = select_prefix(_PRECISION, tensors)
-    if scaler and fabric.strategy.precision.state_dict():
-        numbers = {name: float(each) for name, each in scaler.items()}
-        fabric.strategy.precision.load_state_dict(
-            {name: int(each) if each.is_integer() else each for name, each in numbers.items()}
-        )
+                optimizer.state[parameter][key] = value.clone().to(parameter.device)
     torch.set_rng_state(tensors["random.cpu"])
-    if fabric.device.type == "cuda" and "random.cuda" in tensors:
-        torch.cuda.set_rng_state(tensors["random.cuda"], fabric.device)
+    if _is_on_gpu(network) and "random.cuda" in tensors:
+        torch.cuda.set_rng_state(tensors["random.cuda"])
+
+
+def _is_on_gpu(network: nn.Module) -> bool:
+    return next(network.parameters()).is_cuda
 
 
 def _add_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

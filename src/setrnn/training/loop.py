@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.optim import Optimizer
+from torch.nn.utils import clip_grad_norm_
 
 from setrnn.config import Config, TrainingSettings
 from setrnn.data.batches import Batch, TrainingDocuments, training_batches
@@ -24,7 +26,7 @@ from setrnn.methods import Method, find_method
 from setrnn.metrics import is_better
 from setrnn.model.network import Network
 from setrnn.objectives import Objective, find_objective
-from setrnn.progress import Epoch, Note, OnProgress, Progress, ignore_progress
+from setrnn.progress import Epoch, OnProgress, Progress, ignore_progress
 from setrnn.systems.empty_set import fit_empty_set
 from setrnn.systems.registry import find_system
 from setrnn.training.failures import (
@@ -33,19 +35,18 @@ from setrnn.training.failures import (
     polite_interrupts,
     suggest_smaller_batches,
 )
-from setrnn.training.following import share_training
 from setrnn.training.gradients import Gradients
 from setrnn.training.keeper import Keeper
-from setrnn.training.optimizer import make_optimizer, set_learning_rate
-from setrnn.training.ranks import ALONE, Ranks
+from setrnn.training.optimizer import learning_rate, make_optimizer, set_learning_rate
+from setrnn.training.ranks import find_ranks
 from setrnn.training.run_folder import Checkpoint, Position, RunFolder
-from setrnn.training.slowdown import SpeedWatch
 from setrnn.training.validation import has_valid, validate
 
-if TYPE_CHECKING:
-    from lightning_fabric import Fabric
-
 SECONDS_BETWEEN_REPORTS = 0.5  # reading the loss makes the GPU wait
+SLOW_SHARE = 0.1  # of the best speed so far: training has become slow
+SPEED_SECONDS = 5.0  # that a speed is measured over: single batches differ a lot
+
+_log = logging.getLogger(__name__)
 
 
 class Trainer:
@@ -57,64 +58,50 @@ class Trainer:
         prepared: Prepared,
         config: Config,
         method: Method,
-        fabric: Fabric,
+        device: torch.device,
         run: RunFolder | None = None,
         on_progress: OnProgress = ignore_progress,
         max_seconds: float | None = None,
         documents: TrainingDocuments | None = None,
         rule: str | None = None,
     ) -> None:
-        """Prepare to train a network that is on Fabric's device.
+        """Prepare to train a network that is on a device.
 
         It is trained on the train part, unless other documents are given. The rule measures it on
         the valid part; it is the method's own if not given.
         """
         self.network, self.prepared, self.config, self.method = network, prepared, config, method
-        self.fabric, self.run, self.on_progress = fabric, run, on_progress
+        self.device, self.run, self.on_progress = device, run, on_progress
         self.max_seconds, self.rule = max_seconds, rule or method.rule
         self.settings = config.training
         self.train = documents or list_training_documents(prepared, config)
-        optimizer = make_optimizer(network, self.settings, config.encoder.learning_rate)
-        self.optimizer = cast("Optimizer", fabric.setup_optimizers(optimizer))
-        self.keeper = Keeper(network, optimizer, fabric, self.settings, run)
+        self.optimizer = make_optimizer(network, self.settings, config.encoder.learning_rate)
+        self.keeper = Keeper(network, self.optimizer, self.settings, run)
+        self.ranks = find_ranks()
+        n_orders = self.settings.orders or config.search.beam_width
+        precision = self.settings.precision
+        self.gradients = Gradients(network, device, n_orders, precision, self.ranks)
         self._reported_at = 0.0
         self._watch = SpeedWatch()
-        self.join(ALONE)
-
-    def join(self, ranks: Ranks) -> None:
-        """Train with other processes, or alone; with as many threads as torch has now."""
-        self.ranks = ranks
-        n_orders = self.settings.orders or self.config.search.beam_width
-        self.gradients = Gradients(self.network, self.fabric, n_orders, ranks)
 
     def fit(self, checkpoint: Checkpoint | None = None) -> None:
         """Train to the end; the network then has the weights of the best epoch."""
         torch.manual_seed(self.config.seed)
         if checkpoint is not None:
             self.keeper.restore(checkpoint)
-            self.position.is_finished = self._is_finished()  # the patience may have changed
-        if self.run is not None:
+            # The patience or the budget may have changed.
+            self.position.is_finished = self.ranks.any(self._is_finished())
+        self.ranks.copy_first(self.network.state_dict().values())
+        if self.run is not None:  # all processes have read its files by now
             self.run.begin(checkpoint)
-        if self.ranks.n > 1:
-            share_training(self)
-        self.train_to_end()
-        self.keeper.load_best()
-
-    def train_to_end(self) -> None:
-        """Train from the current position, together with the other processes if there are any."""
         # Without a folder there is nothing to save: Ctrl-C raises KeyboardInterrupt as usual.
-        is_saved = self.run is not None or not self.ranks.is_first
-        polite = polite_interrupts() if is_saved else nullcontext(lambda: False)
+        polite = polite_interrupts() if self.run is not None else nullcontext(lambda: False)
         ranks = self.ranks  # a keeper that refers to its trainer would keep files open
         with polite as is_asked:
             self.keeper.asked_to_stop = lambda: ranks.any(is_asked())
             while not self.position.is_finished:
                 self._train_epoch()
                 self._end_epoch()
-
-    def take_best(self, checkpoint: Checkpoint) -> None:
-        """Give the network the weights of the best epoch so far; the run on disk stays as it is."""
-        self.keeper.restore(checkpoint)
         self.keeper.load_best()
 
     def time_steps(self, seconds: float) -> float:
@@ -147,7 +134,7 @@ class Trainer:
         start, n_before = time.perf_counter(), position.n_documents
         since, n_seen = start, 0  # the last report
         # One sum over the whole epoch: a stop in between changes no bit of it.
-        loss_sum = torch.tensor(position.loss_sum, dtype=torch.float64, device=self.fabric.device)
+        loss_sum = torch.tensor(position.loss_sum, dtype=torch.float64, device=self.device)
         self.network.train()
         way_out = suggest_smaller_batches(self.settings)
         with explain_full_gpu("A batch", way_out), self.gradients.threads():
@@ -164,7 +151,7 @@ class Trainer:
                     n_documents = position.n_documents - n_before
                     now = time.perf_counter()
                     position.documents_per_second = n_documents / (now - start)
-                    self._warn_if_slow(n_documents - n_seen, now - since)
+                    self._watch.add(self._objective_name(), n_documents - n_seen, now - since)
                     self._report()
                     n_seen, since = n_documents, time.perf_counter()
 
@@ -177,12 +164,7 @@ class Trainer:
         """
         loss = self.gradients.compute(pieces, objective, n_documents)
         if self.settings.clip_norm:
-            self.fabric.clip_gradients(
-                self.network,
-                self.optimizer,
-                max_norm=self.settings.clip_norm,
-                error_if_nonfinite=False,  # checking would make the GPU wait
-            )
+            clip_grad_norm_(self.network.parameters(), self.settings.clip_norm)
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.keeper.average.update()
@@ -229,7 +211,7 @@ class Trainer:
         way_out = "Stop other work on the GPU, and resume with --resume."
         with explain_full_gpu("Measuring on the valid part", way_out):
             network = self.keeper.average.network
-            system = find_system(self.method)(network, self.config, self.fabric.device)
+            system = find_system(self.method)(network, self.config, self.device)
             return validate(
                 fit_empty_set(system, self.prepared, self.config.model.empty_sets),
                 self.prepared,
@@ -253,12 +235,6 @@ class Trainer:
         self.on_progress(self._progress(self._objective_name()))
         self._reported_at = time.perf_counter()
 
-    def _warn_if_slow(self, n_documents: int, seconds: float) -> None:
-        """Warn if training has become much slower, with the documents since the last report."""
-        text = self._watch.add(self._objective_name(), n_documents, seconds)
-        if text:
-            self.on_progress(Note(text, is_warning=True))
-
     def _is_finished(self) -> bool:
         return is_finished(self.position, self.settings) or is_out_of_time(
             self.position, self.keeper.seconds(), self.max_seconds
@@ -278,7 +254,7 @@ class Trainer:
     def _make_batch(self, rows: npt.NDArray[np.int64]) -> list[Batch]:
         """Return the pieces of a batch that this process computes."""
         cut = self.gradients.cut(rows, self.train.set_sizes[rows])
-        return [self.train.batch(piece).to(self.fabric.device) for piece in cut]
+        return [self.train.batch(piece).to(self.device) for piece in cut]
 
     def _objective_name(self) -> str:
         return objective_at(self.method, self.position.epoch, self.settings)
@@ -303,6 +279,38 @@ class Trainer:
         )
         n_total = self.settings.epochs * len(self.train)
         return Progress("training", self._n_documents_done(), n_total, epoch=epoch)
+
+
+@dataclass
+class SpeedWatch:
+    """Compares the recent speed with the best one so far, per objective; warns once per fall."""
+
+    objective: str = ""
+    best: float = 0.0  # documents/s
+    is_slow: bool = False  # a warning was given
+    n_documents: int = 0  # recently, in these seconds
+    seconds: float = 0.0
+
+    def add(self, objective: str, n_documents: int, seconds: float) -> None:
+        """Count documents that were trained on in some seconds; warn if it became slow."""
+        if objective != self.objective:  # another objective has another speed
+            self.objective, self.best, self.is_slow = objective, 0.0, False
+            self.n_documents, self.seconds = 0, 0.0
+        self.n_documents += n_documents
+        self.seconds += seconds
+        if self.seconds < SPEED_SECONDS:
+            return
+        speed = self.n_documents / self.seconds
+        self.n_documents, self.seconds = 0, 0.0
+        self.best = max(self.best, speed)
+        was_slow, self.is_slow = self.is_slow, speed <= SLOW_SHARE * self.best
+        if self.is_slow and not was_slow:
+            _log.warning(
+                "Training has slowed down to %s documents/s, from %s: is another program using "
+                "the processor or the GPU?",
+                f"{speed:,.0f}",
+                f"{self.best:,.0f}",
+            )
 
 
 def list_training_documents(prepared: Prepared, config: Config) -> TrainingDocuments:
@@ -361,3 +369,41 @@ def is_out_of_time(position: Position, seconds: float, max_seconds: float | None
     if max_seconds is None or position.epoch == 0:
         return False
     return seconds * (position.epoch + 1) / position.epoch > max_seconds
+
+
+def change_epochs(
+    found: Checkpoint, method: Method, settings: TrainingSettings, folder: Path
+) -> None:
+    """Let a run continue with another number of epochs; raise if it cannot.
+
+    An epoch that has begun beyond the new number is dropped.
+    """
+    before = TrainingSettings(**found.identity["config"]["training"])
+    position, n_before, n_epochs = found.position, before.epochs, settings.epochs
+    if n_epochs == n_before:
+        return
+    if position.epoch > n_epochs:
+        raise ConfigError(
+            f"{folder} has finished {position.epoch} epochs already, more than "
+            f"training.epochs={n_epochs}. Keep the best of them with --resume and a --budget that "
+            "is used up, or set more epochs."
+        )
+    for epoch in range(position.epoch + (position.batch > 0)):
+        now = objective_at(method, epoch, settings)
+        if objective_at(method, epoch, before) != now:
+            raise ConfigError(
+                f"{folder} is a run of {n_before} epochs. With training.epochs={n_epochs}, epoch "
+                f"{epoch + 1} of '{method.name}' would train {now}, and it has trained another "
+                f"objective. Resume it with training.epochs={n_before}, or use another --out."
+            )
+    if position.epoch == n_epochs:
+        position.restart_epoch()
+        _log.info(
+            "Epoch %d is finished: the run ends there, instead of after %d.", n_epochs, n_before
+        )
+        return
+    rate = learning_rate(position.epoch / n_epochs, settings)
+    _log.info(
+        f"The run continues after epoch {position.epoch} with {n_epochs} epochs instead of "
+        f"{n_before}: the learning rate is now that of a run of {n_epochs} epochs ({rate:.2g})."
+    )

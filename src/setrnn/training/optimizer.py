@@ -37,8 +37,7 @@ def make_optimizer(
         groups,
         lr=settings.learning_rate,
         weight_decay=settings.weight_decay,
-        # Fabric cannot clip the scaled gradients of float16 in a fused optimizer.
-        fused=settings.precision != "float16",
+        fused=True,
     )
 
 

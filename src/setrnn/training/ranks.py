@@ -1,35 +1,38 @@
-"""What the processes that train one network together tell each other.
+"""Several processes that train one network: torchrun starts them, torch.distributed connects them.
 
-Each process computes the gradient of its pieces of every batch, and adds up all gradients, so that
-all have the same weights after every step. The first process, of rank 0, reads the data, decides
-when to stop, writes the run and the model, and talks to the user.
+    torchrun --nproc-per-node 8 -m setrnn train DATA --method set-rnn --out MODEL
+
+All processes do the same: each reads the data, computes the gradient of its pieces of every batch,
+and adds up all gradients, so that all have the same weights after every step. Only the first
+process, of rank 0, writes files and talks to the user.
+
+Gradients are added up by one all-reduce per step. DistributedDataParallel does not fit: it expects
+one call of `forward` before each backward pass, but an objective calls the decoder several times,
+and on a CPU the gradients of pieces are computed in copies of the network, without its hooks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from setrnn.errors import TrainingError
+from setrnn.errors import ConfigError, TrainingError
 
-Array = npt.NDArray[Any]
-
-
-class LostError(TrainingError):
-    """Another process of the same training has ended, or cannot be reached."""
+# torchrun ends all processes when one is killed; this is for one that does not answer.
+PATIENCE = timedelta(hours=2)
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """One of `n` processes; a process alone waits for nobody.
+    """The place of this process among `n`; a process alone waits for nobody.
 
     All processes must call the same methods in the same order.
 
@@ -44,7 +47,7 @@ class Ranks:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process decides and writes."""
+        """Whether this process writes files."""
         return self.rank == 0
 
     def any(self, claim: bool) -> bool:
@@ -58,8 +61,6 @@ class Ranks:
 
     def add_up(self, tensors: Sequence[Tensor]) -> None:
         """Replace tensors by their sums over all processes, which have the same bits in each."""
-        if self.n == 1:
-            return
         total = torch.cat([each.flatten() for each in tensors])
         with _explain_loss():
             dist.all_reduce(total)
@@ -67,63 +68,70 @@ class Ranks:
         for each, part in zip(tensors, parts, strict=True):
             each.copy_(part.view_as(each))
 
-    def share(self, content: bytes = b"") -> bytes:
-        """Return the content that the first process gives."""
-        size = torch.tensor([len(content)])
-        with _explain_loss():
-            dist.broadcast(size, 0)
-            data = _as_tensor(content, int(size)) if self.is_first else _as_tensor(b"", int(size))
-            dist.broadcast(data, 0)
-        return data.numpy().tobytes()
+    def copy_first(self, tensors: Iterable[Tensor]) -> None:
+        """Replace tensors by those of the first process."""
+        if self.n > 1:
+            with _explain_loss():
+                for each in tensors:
+                    dist.broadcast(each, 0)
 
     def deal(self, items: Any) -> Any:  # noqa: ANN401 (a list or an array)
         """Return the share of this process in some items: every n-th of them."""
         return items[self.rank :: self.n]
 
-    def collect(self, own: Sequence[Array], dtype: npt.DTypeLike) -> list[Array]:
-        """Return what all processes found for the items that were dealt, one array (k,) each."""
+    def collect(self, own: Sequence[Any]) -> list[Any]:
+        """Return what all processes found for the items that were dealt."""
         if self.n == 1:
             return list(own)
-        values = np.concatenate([np.empty(0, dtype), *own]).astype(dtype)
-        sizes = np.array([len(each) for each in own], dtype=np.int64)
-        all_values, all_sizes = (self._gather(each.tobytes()) for each in (values, sizes))
-        found: list[Array] = [values] * (sum(map(len, all_sizes)) // sizes.itemsize)
-        for rank, (part, lengths) in enumerate(zip(all_values, all_sizes, strict=True)):
-            ends = np.frombuffer(lengths, np.int64).cumsum()
-            found[rank :: self.n] = np.split(np.frombuffer(part, dtype), ends)[:-1]
-        return found
-
-    def _gather(self, content: bytes) -> list[bytes]:
-        """Return the contents of all processes."""
-        sizes = [torch.zeros(1, dtype=torch.int64) for _ in range(self.n)]
+        parts: list[Any] = [None] * self.n
         with _explain_loss():
-            dist.all_gather(sizes, torch.tensor([len(content)]))
-            most = max(int(each) for each in sizes)
-            data = [_as_tensor(b"", most) for _ in range(self.n)]
-            dist.all_gather(data, _as_tensor(content, most))
-        return [each[: int(size)].numpy().tobytes() for each, size in zip(data, sizes, strict=True)]
+            dist.all_gather_object(parts, list(own))
+        found: list[Any] = [None] * sum(map(len, parts))
+        for rank, part in enumerate(parts):
+            found[rank :: self.n] = part
+        return found
 
 
 ALONE = Ranks()
 
 
-def _as_tensor(content: bytes, size: int) -> Tensor:
-    """Return bytes as a tensor of a given size."""
-    tensor = torch.zeros(size, dtype=torch.uint8)
-    if content:
-        tensor[: len(content)] = torch.frombuffer(bytearray(content), dtype=torch.uint8)
-    return tensor
+def find_ranks() -> Ranks:
+    """Return the place of this process among those that are connected."""
+    if dist.is_available() and dist.is_initialized():
+        return Ranks(dist.get_rank(), dist.get_world_size())
+    return ALONE
+
+
+@contextmanager
+def connected(device: str) -> Iterator[Ranks]:
+    """Connect the processes that torchrun has started; without torchrun, do nothing."""
+    if not (dist.is_available() and dist.is_torchelastic_launched()):
+        yield ALONE
+        return
+    is_on_gpu = device != "cpu" and torch.cuda.is_available()
+    if is_on_gpu:
+        own = int(os.environ["LOCAL_RANK"])
+        if own >= torch.cuda.device_count():
+            raise ConfigError(
+                f"There are {torch.cuda.device_count()} GPUs here, fewer than processes. Use a "
+                "smaller --nproc-per-node."
+            )
+        torch.cuda.set_device(own)
+    # Numbers on the CPU go through gloo, gradients on GPUs through NCCL.
+    dist.init_process_group("cpu:gloo,cuda:nccl" if is_on_gpu else "gloo", timeout=PATIENCE)
+    yield find_ranks()
+    dist.destroy_process_group()  # after an error, it would wait for a process that is lost
 
 
 @contextmanager
 def _explain_loss() -> Iterator[None]:
-    """Raise LostError if the other processes cannot be reached."""
+    """Raise TrainingError if the other processes cannot be reached."""
     try:
         yield
     except RuntimeError as error:  # of gloo and of NCCL
         if isinstance(error, torch.OutOfMemoryError):
             raise
-        raise LostError(
+        raise TrainingError(
             "Another process of this training has ended or does not answer. The run is kept up to "
             "its last checkpoint: resume with --resume."
         ) from error

@@ -18,15 +18,17 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
+from setrnn.config import Config
 from setrnn.data.folders import explain_failed_write, locked, remove_leftovers, whole_file
 from setrnn.errors import ConfigError, ModelError
+from setrnn.training.ranks import find_ranks
 
 FORMAT = 1
 LAST, TARGETS, EPOCHS, SAVED = "last.safetensors", "targets.safetensors", "epochs.csv", "saved"
@@ -37,7 +39,7 @@ BATCH_SIZE = "config.training.batch_size"
 # Settings that may change when a run is resumed: they do not decide what was trained before.
 CHANGEABLE = {
     BATCH_SIZE,
-    "config.training.epochs",  # in part: see change_epochs
+    "config.training.epochs",  # in part: see `change_epochs` in loop.py
     "config.training.learning_rate",
     "config.training.clip_norm",
     "config.training.precision",
@@ -104,9 +106,10 @@ def has_run(folder: Path) -> bool:
 def only_trainer(folder: Path | None, wait: bool = False) -> Iterator[None]:
     """Keep other processes out of a run folder; raise BusyError if one trains there already.
 
-    With `wait`, wait until it ends. None is no folder.
+    With `wait`, wait until it ends. None is no folder. Of several processes that train together,
+    the first does this.
     """
-    if folder is None:
+    if folder is None or not find_ranks().is_first:
         yield
         return
     with locked(folder, wait, way_out=" Wait until it ends, or use another --out."):
@@ -152,12 +155,16 @@ def mark_saved(folder: Path) -> None:
 
 
 class RunFolder:
-    """The files of one run; the identity is all that decides what is trained."""
+    """The files of one run; the identity is all that decides what is trained.
+
+    Of several processes that train together, the first writes them, and all read.
+    """
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
         self.folder = folder
         self.identity = dict(identity)
         self._saved_best = 0
+        self._writes = find_ranks().is_first
 
     def find(self, resume: bool) -> Checkpoint | None:
         """Return the checkpoint to resume from, or None to start; nothing is changed yet.
@@ -176,6 +183,8 @@ class RunFolder:
 
     def begin(self, checkpoint: Checkpoint | None) -> None:
         """Prepare the folder to continue from a checkpoint; without one, remove older files."""
+        if not self._writes:
+            return
         with explain_failed_write(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             remove_leftovers(self.folder)
@@ -195,6 +204,8 @@ class RunFolder:
 
         Whenever the process is killed, the last checkpoint and its best weights are complete.
         """
+        if not self._writes:
+            return
         if best is not None and position.best_epoch != self._saved_best:
             file = self._best_file(position.best_epoch)
             write_checkpoint(file, Checkpoint(best, position, self.identity))
@@ -210,6 +221,8 @@ class RunFolder:
 
     def write_epochs(self, history: list[dict[str, Any]]) -> None:
         """Write one row per epoch."""
+        if not self._writes:
+            return
         text = io.StringIO()
         writer = csv.DictWriter(text, list(history[0]))
         writer.writeheader()
@@ -271,6 +284,23 @@ def read_state(file: Path) -> Checkpoint:
     with _refuse_damage(file), safe_open(file, framework="pt") as opened:
         state = _read_state(opened.metadata())
         return Checkpoint({}, Position(**state["position"]), state["identity"])
+
+
+def keep_epochs(config: Config, folder: Path | None) -> Config:
+    """Return the settings with the number of epochs of the run to resume, unless they have one."""
+    if config.training.epochs or folder is None:
+        return config
+    runs = [each for each in (folder, folder / FIRST) if has_run(each)]
+    if not runs:
+        return config
+    n_epochs = read_state(runs[0] / LAST).identity["config"]["training"]["epochs"]
+    return replace(config, training=replace(config.training, epochs=n_epochs))
+
+
+def list_objectives(folder: Path) -> set[str]:
+    """Return the objectives of the finished epochs of a run; none if there is no run."""
+    position = read_state(folder / LAST).position if has_run(folder) else Position()
+    return {row["objective"] for row in position.history}
 
 
 @contextmanager

@@ -9,11 +9,10 @@ from setrnn.config import Config
 from setrnn.data.batches import even_rows, take_rows
 from setrnn.data.prepared import Prepared
 from setrnn.methods import Method
-from setrnn.model.devices import find_device
 from setrnn.systems.registry import find_system
 from setrnn.systems.rules import MANY_SETS
 from setrnn.systems.system import System
-from setrnn.training.start import TrainOptions, make_fabric, make_trainer
+from setrnn.training.start import TrainOptions, make_trainer
 from setrnn.training.validation import has_valid
 
 TIMED_DOCUMENTS = 32
@@ -31,11 +30,10 @@ def measure_speed(
     method: Method, prepared: Prepared, config: Config, options: TrainOptions, seconds: float
 ) -> Speed:
     """Train a network on its first batches for some seconds, let it predict, and drop it."""
-    fabric = make_fabric(find_device(options.device), config.training.precision)
     config = replace(config, model=replace(config.model, wide="off"))  # fitting br takes longer
-    trainer = make_trainer(method, prepared, config, options, fabric)
+    trainer = make_trainer(method, prepared, config, options)
     training = trainer.time_steps(seconds)
-    system = find_system(method)(trainer.network.eval(), config, fabric.device)
+    system = find_system(method)(trainer.network.eval(), config, trainer.device)
     return Speed(training, time_prediction(system, prepared))
 
 

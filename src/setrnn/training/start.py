@@ -1,15 +1,13 @@
-"""Start a training run: the device, Fabric, the network, and what identifies the run."""
+"""Start a training run: the device, the network, and what identifies the run."""
 
 from __future__ import annotations
 
 import logging
 import shutil
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,22 +20,23 @@ from setrnn.methods import Method, find_method
 from setrnn.model.devices import find_device
 from setrnn.model.encoders import find_encoder
 from setrnn.model.network import make_network, rebuild_network
-from setrnn.progress import Note, OnProgress, ignore_progress
+from setrnn.progress import OnProgress, ignore_progress
 from setrnn.systems.empty_set import fit_empty_set
 from setrnn.systems.registry import find_system
 from setrnn.systems.system import System
 from setrnn.training.failures import check_data, check_incomplete, check_set_sizes
-from setrnn.training.launching import several_processes
-from setrnn.training.loop import Trainer, count_first_epochs, list_training_documents
+from setrnn.training.loop import (
+    Trainer,
+    change_epochs,
+    count_first_epochs,
+    list_training_documents,
+)
 from setrnn.training.optimizer import speed_up_rows
-from setrnn.training.resuming import change_epochs, check_finishable
+from setrnn.training.ranks import find_ranks
 from setrnn.training.run_folder import FIRST, LAST, RunFolder, has_run, read_state
 from setrnn.training.wide import add_wide
 
-if TYPE_CHECKING:
-    from lightning_fabric import Fabric
-
-PRECISIONS = {"float32": "32-true", "bfloat16": "bf16-mixed", "float16": "16-mixed"}
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,6 @@ class TrainOptions:
     device: str = "auto"
     run_folder: Path | None = None  # for checkpoints and logs; None keeps none
     resume: bool = False
-    finish_now: bool = False  # take the best epoch of the run that was stopped; train no more
     wait: bool = False  # if another process trains in that folder, until it ends
     max_seconds: float | None = None  # no epoch begins that would probably exceed them
     on_progress: OnProgress = ignore_progress
@@ -72,7 +70,6 @@ class TrainOptions:
     documents: TrainingDocuments | None = None  # to train on; None for the train part
     start: Start | None = None  # None for a new network
     identity: Mapping[str, str] = field(default_factory=dict)  # what else decides what is trained
-    n_devices: int = 1  # a process trains on each
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,7 @@ def train_network(
     The notes hold a row of measures per epoch, the number of the best epoch (0 without a valid
     part: the last epoch is used then), and the seconds that training took.
     """
-    place = find_device(options.device)
+    find_device(options.device)  # raises if there is none
     check_data(prepared, config, has_own_tokenizer=options.start is not None)
     check_set_sizes(prepared, find_system(method).max_training_labels, method.name)
     check_incomplete(prepared, method)
@@ -124,27 +121,16 @@ def train_network(
     if options.run_folder is not None:
         identity = identify_run(prepared, config, method.name, options.identity)
         run = RunFolder(options.run_folder, identity)
+        find_ranks().any(False)  # all wait until the first has written what it was writing
         checkpoint = run.find(options.resume)
-    if options.finish_now:
-        assert options.run_folder is not None
-        check_finishable(options.run_folder, method)
-    elif run is not None and checkpoint is not None:
-        note = change_epochs(checkpoint, method, config.training, run.folder)
-        if note is not None:
-            options.on_progress(Note(note))
+    if run is not None and checkpoint is not None:
+        change_epochs(checkpoint, method, config.training, run.folder)
     starts_from_other = method.first_method is not None and options.start is None
     if starts_from_other and config.training.random_start == "trained":
         is_begun = checkpoint is not None
         options, first = train_first(method, prepared, config, options, is_begun)
-    fabric = make_fabric(place, config.training.precision)
-    trainer = make_trainer(method, prepared, config, options, fabric, run)
-    if options.finish_now:
-        assert checkpoint is not None, "a run that can be finished has a checkpoint"
-        trainer.take_best(checkpoint)
-    else:
-        with several_processes(options.n_devices, place) as ranks:
-            trainer.join(ranks)
-            trainer.fit(checkpoint)
+    trainer = make_trainer(method, prepared, config, options, run)
+    trainer.fit(checkpoint)
     position, network = trainer.position, trainer.network
     notes = {
         "epochs": position.history,
@@ -152,7 +138,7 @@ def train_network(
         "training_seconds": round(position.seconds, 2),
         **first,
     }
-    return Trained(find_system(method)(network.eval(), config, fabric.device), notes)
+    return Trained(find_system(method)(network.eval(), config, trainer.device), notes)
 
 
 def train_first(
@@ -169,9 +155,9 @@ def train_first(
         assert folder is not None
         epochs = read_state(folder / LAST).position.history if has_run(folder) else []
         return options, {"first_epochs": epochs}
-    if folder is not None and not options.resume:
+    if folder is not None and not options.resume and find_ranks().is_first:
         shutil.rmtree(folder, ignore_errors=True)
-    options.on_progress(Note(f"{method.name} starts from {other.name}, which is trained first."))
+    _log.info("%s starts from %s, which is trained first.", method.name, other.name)
     limit = options.max_seconds
     first_options = replace(
         options, run_folder=folder, max_seconds=None if limit is None else limit / 2
@@ -187,10 +173,12 @@ def make_trainer(
     prepared: Prepared,
     config: Config,
     options: TrainOptions,
-    fabric: Fabric,
     run: RunFolder | None = None,
 ) -> Trainer:
-    """Build a network on Fabric's device, and what trains it."""
+    """Build a network on its device, and what trains it."""
+    device = find_device(options.device)
+    if device.type == "cuda":
+        torch.set_float32_matmul_precision("high")
     start = options.start
     if start is None:
         network = make_network(prepared, config, method.decoder, options.on_progress)
@@ -203,11 +191,11 @@ def make_trainer(
             own = {name: each for name, each in start.weights.items() if not _is_wide(name)}
             network.load_state_dict(own, strict=False)
     trainer = Trainer(
-        network.to(fabric.device),
+        network.to(device),
         prepared,
         config,
         method,
-        fabric,
+        device,
         run,
         options.on_progress,
         options.max_seconds,
@@ -215,7 +203,7 @@ def make_trainer(
         options.rule,
     )
     if start is not None:
-        speed_up_rows(trainer.keeper.optimizer, network, start.new_rows, start.times_rate)
+        speed_up_rows(trainer.optimizer, network, start.new_rows, start.times_rate)
     return trainer
 
 
@@ -233,33 +221,3 @@ def identify_run(
         del settings["classical"]
     data = settings_hash(prepared.description)
     return {"method": method, "config": settings, "data": data, **more}
-
-
-def make_fabric(device: torch.device, precision: str) -> Fabric:
-    """Set up Lightning Fabric for one device: that of this process, if there are several."""
-    if device.type == "cpu" and precision == "float16":
-        raise ConfigError("training.precision float16 needs a GPU. Use float32 or bfloat16.")
-    if device.type == "cuda":
-        torch.set_float32_matmul_precision("high")
-    with _quiet_lightning():
-        from lightning_fabric import Fabric
-
-        wanted: Any = PRECISIONS[precision]
-        devices = 1 if device.index is None else [device.index]
-        return Fabric(accelerator=device.type, devices=devices, precision=wanted)
-
-
-@contextmanager
-def _quiet_lightning() -> Iterator[None]:
-    """Hide Lightning's tips and warnings."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import lightning_fabric  # noqa: F401 (its import sets the level)
-
-        logger = logging.getLogger("lightning_fabric")
-        level = logger.level
-        logger.setLevel(logging.ERROR)
-        try:
-            yield
-        finally:
-            logger.setLevel(level)

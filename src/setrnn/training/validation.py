@@ -67,16 +67,15 @@ def validate(
         thresholds = _find_thresholds(waiting, truth, L, ranks, valid.mark_unknown(L, rows))
         chosen = [each.choose(rule, limits, thresholds) for each in waiting]
     labels = [row[row >= 0] for each in chosen for row in each.labels]
-    predicted = ranks.collect(labels, np.int64)
-    own_log_probs = [each[None] for some in chosen for each in some.log_probs]
-    log_probs = ranks.collect(own_log_probs, np.float64)
+    predicted = ranks.collect(labels)
+    log_probs = ranks.collect([each for some in chosen for each in some.log_probs])
     n_labels = L + len(prepared.unseen_labels)
     unknown = valid.mark_unknown(n_labels, rows)
     measured = evaluate_sets(
         indicator_matrix(truth, n_labels), indicator_matrix(predicted, n_labels), unknown
     ).as_dict()
     return {name: float(measured[name]) for name in MEASURES} | {
-        "mean_probability": float(np.exp(np.concatenate(log_probs)).mean())
+        "mean_probability": float(np.exp(np.array(log_probs, dtype=np.float64)).mean())
     }
 
 
@@ -89,7 +88,7 @@ def _find_thresholds(
 ) -> Thresholds:
     """Choose thresholds on the documents that are measured."""
     own = [each.system.marginals(each.tokens, each.many_sets()) for each in searches]
-    marginals = ranks.collect([row for rows in own for row in rows], np.float32)
+    marginals = ranks.collect([row for rows in own for row in rows])
     known = Ragged.from_lists([row[row < n_labels].tolist() for row in truth])
     joined = TrueMarginals.of(np.stack(marginals), known, unknown)
     return choose_thresholds(joined.probs, joined.is_label, joined.places)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from setrnn.config import ModelSettings
 from setrnn.model.decoders.rnn import log_softmax, output_weights, score_outputs
@@ -19,7 +20,7 @@ from setrnn.model.devices import without_values
 from setrnn.model.dropout import Dropout
 from setrnn.model.interfaces import Encoding, State
 from setrnn.model.layouts import Subsets
-from setrnn.model.linear import Linear, WeightProducts, linear
+from setrnn.model.products import WeightProducts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -31,9 +32,9 @@ class Layer(nn.Module):
     def __init__(self, memory_size: int, units: int, dropout: float) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(units)
-        self.query = Linear(units, memory_size, bias=False)
-        self.inner = Linear(units + memory_size, units)
-        self.outer = Linear(units, units)
+        self.query = nn.Linear(units, memory_size, bias=False)
+        self.inner = nn.Linear(units + memory_size, units)
+        self.outer = nn.Linear(units, units)
         self.dropout = Dropout(dropout)
 
     def forward(
@@ -66,8 +67,8 @@ class OrderFreeDecoder(nn.Module):
         # The last row is STOP. Padded, not concatenated: see RNNDecoder.
         with_stop = nn.functional.pad(label_vectors, (0, 0, 0, 1))
         self.labels = nn.Embedding(self.n_labels + 1, dimensions, _weight=with_stop)
-        self.document = Linear(memory_size, units)
-        self.pool = Linear(dimensions, units, bias=False)
+        self.document = nn.Linear(memory_size, units)
+        self.pool = nn.Linear(dimensions, units, bias=False)
         self.sizes = nn.Embedding(settings.max_labels + 1, units)
         nn.init.normal_(self.sizes.weight, std=0.1)
         # phi is the last layer.
@@ -75,9 +76,9 @@ class OrderFreeDecoder(nn.Module):
             Layer(memory_size, units, settings.dropout)
             for _ in range(max(settings.decoder_layers - 1, 1))
         )
-        self.phi = Linear(memory_size + 2 * units, units)
-        self.output = Linear(units, self.n_labels + 1)
-        self.to_label_space = Linear(units, dimensions) if settings.label_output else None
+        self.phi = nn.Linear(memory_size + 2 * units, units)
+        self.output = nn.Linear(units, self.n_labels + 1)
+        self.to_label_space = nn.Linear(units, dimensions) if settings.label_output else None
         self.dropout = Dropout(settings.dropout)
         self._products = WeightProducts()
         self._output_products = WeightProducts()
@@ -207,7 +208,7 @@ class OrderFreeDecoder(nn.Module):
         Both are linear: the sums over many sets need few products.
         """
         weight = self.phi.weight[:, -values.shape[-1] :]
-        return torch.cat((values, nn.functional.linear(values, weight)), dim=-1)
+        return torch.cat((values, linear(values, weight)), dim=-1)
 
     def _logits(
         self,

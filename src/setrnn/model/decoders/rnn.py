@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 from torch.nn.utils.rnn import PackedSequence
 
 from setrnn.config import ModelSettings
@@ -18,7 +19,7 @@ from setrnn.model.devices import without_values
 from setrnn.model.dropout import Dropout
 from setrnn.model.interfaces import Encoding, State
 from setrnn.model.layouts import Prefixes, Steps
-from setrnn.model.linear import Linear, WeightProducts, linear
+from setrnn.model.products import WeightProducts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -56,11 +57,11 @@ class RNNDecoder(nn.Module):
             dropout=settings.dropout if layers > 1 else 0.0,
         )
         is_additive = settings.attention == "additive"
-        self.query = Linear(units, units if is_additive else memory_size, bias=False)
+        self.query = nn.Linear(units, units if is_additive else memory_size, bias=False)
         self.align = AdditiveScore(memory_size, units) if is_additive else None
-        self.phi = Linear(memory_size + units + dimensions, units)
-        self.output = Linear(units, self.n_labels + 1)
-        self.to_label_space = Linear(units, dimensions) if settings.label_output else None
+        self.phi = nn.Linear(memory_size + units + dimensions, units)
+        self.output = nn.Linear(units, self.n_labels + 1)
+        self.to_label_space = nn.Linear(units, dimensions) if settings.label_output else None
         has_stop = settings.stop_vector and (settings.label_output or self.reads_outputs)
         self.stop = nn.Parameter(torch.zeros(1, dimensions)) if has_stop else None
         self.has_repeats = settings.repeats
@@ -102,7 +103,7 @@ class RNNDecoder(nn.Module):
         of_inputs = _layer_weights(self.gru, "ih", 0)
 
         def multiply() -> State:
-            inputs = nn.functional.linear(vectors, *of_inputs)
+            inputs = linear(vectors, *of_inputs)
             return inputs, *output_weights(self.output, label_space, self._output_vectors())
 
         outputs = [*self.output.parameters()]
@@ -295,8 +296,8 @@ class AdditiveScore(nn.Module):
 
     def __init__(self, memory_size: int, units: int) -> None:
         super().__init__()
-        self.key = Linear(memory_size, units)
-        self.score = Linear(units, 1, bias=False)
+        self.key = nn.Linear(memory_size, units)
+        self.score = nn.Linear(units, 1, bias=False)
 
     def forward(self, memory: Tensor, query: Tensor) -> Tensor:
         """Score words (B, T, M) for queries W h (B, Q, H): (B, Q, T)."""
