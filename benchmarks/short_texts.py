@@ -6,7 +6,7 @@
 
 FOLDER holds the datasets arxiv, debtags and reuters21578. A cell is one of them with 500, 2,000 or
 7,000 training documents, cut to their first 8, 20 or 50 words. `--prepare` writes one archive per
-cell, with word vectors in 8 bits, so that `--run` needs neither the datasets nor gensim. `--run`
+cell, with word vectors, so that `--run` does not need the datasets. `--run`
 trains four systems per cell, mixes them, and adds a line to RESULTS.jsonl for each system when it
 is done; the same command resumes. Then, as `--table` does, it writes RESULTS.json and RESULTS.md.
 Everything is measured on valid, each measure by the rule made for it.
@@ -111,38 +111,20 @@ def write_cut(parts: dict[str, list[Any]], cell: str, folder: Path) -> None:
 
 
 def pack_cell(prepared: Path, work: Path, place: Path) -> Path:
-    """Write an archive of a prepared folder, with word vectors in 8 bits; return the file."""
+    """Write an archive of a prepared folder; return the file."""
     folder = work / "packed" / place.name
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(prepared, folder)
-    for file in folder.glob("word_vectors-*.npy"):
-        np.savez(file.with_suffix(".npz"), **to_8_bits(np.load(file)))
-        file.unlink()
     return Path(shutil.make_archive(str(place), "zip", folder))
 
 
-def to_8_bits(vectors: np.ndarray) -> dict[str, np.ndarray]:
-    """Round vectors to 255 values per row."""
-    scales = np.abs(vectors).max(axis=1, keepdims=True) / 127
-    rounded = np.rint(vectors / np.where(scales > 0, scales, 1)).astype(np.int8)
-    return {"rounded": rounded, "scales": scales.astype(np.float32)}
-
-
 def unpack_cell(archive: Path, work: Path) -> None:
-    """Unpack a cell, and seal its word vectors as they are now, if this was not done before."""
-    from setrnn.data.kept_vectors import KeptVectors
-
+    """Unpack a cell, if this was not done before."""
     folder = work / "prepared" / archive.stem
     if folder.exists():
         return
     unfinished = folder.with_name(f"{archive.stem}.{os.getpid()}")
     shutil.unpack_archive(archive, unfinished)
-    for file in unfinished.glob("word_vectors-*.npz"):
-        kept = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
-        with np.load(file) as arrays:
-            vectors = arrays["rounded"] * arrays["scales"]
-        KeptVectors(unfinished, kept["made_from"], kept["sources"]).save(vectors)
-        file.unlink()
     unfinished.rename(folder)
 
 

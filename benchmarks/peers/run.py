@@ -108,9 +108,9 @@ def read_prepared(prepared: Prepared, name: str) -> Iterator[Example]:
 
 def write_vectors(prepared: Prepared, file: Path) -> None:
     """Write the word vectors that a prepared folder holds, if it does."""
-    for found in sorted(prepared.folder.glob("word_vectors-*.npy"))[:1]:
+    for found in sorted(prepared.folder.glob("word_vectors-*.npz"))[:1]:
         words = prepared.encoder.tokens
-        vectors = np.load(found, mmap_mode="r")[: len(words)].astype(np.float16)
+        vectors = np.load(found)["vectors"][: len(words)].astype(np.float16)
         np.savez_compressed(file, words=np.array(words), vectors=vectors)
 
 

@@ -103,30 +103,12 @@ class VectorSettings(Group):
 
     PREFIX: ClassVar[str] = "vectors."
 
-    # "word2vec" (trained here), "none" (random), "wordllama", a model2vec folder or a vector file
-    source: str = "word2vec"
-    pretrained: str = "none"  # added to those of word2vec: "wordllama", a folder or a file
+    # "ppmi" or "word2vec" (learned here), "none" (random), or a text file of vectors
+    source: str = "ppmi"
     dimensions: int = number(300, 1, 10_000)  # of a vector
     epochs: int = number(5, 1, 10_000)  # of word2vec
-    window: int = number(5, 1, 10_000)  # words on each side that word2vec reads
-    seed: int = number(0, 0, 2**63 - 1)  # of word2vec, or of random vectors
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError if a number is out of range, or if vectors cannot be added."""
-        super().__post_init__()
-        if self.pretrained == "none":
-            return
-        if self.source != "word2vec":
-            raise ConfigError(
-                "vectors.pretrained are added to those of vectors.source=word2vec, not "
-                f"'{self.source}'. For pretrained vectors alone: "
-                f"vectors.source={self.pretrained} without vectors.pretrained."
-            )
-        if self.pretrained in ("word2vec", ""):
-            raise ConfigError(
-                "vectors.pretrained is 'none', 'wordllama', a folder of model2vec or a file of "
-                f"vectors, not '{self.pretrained}'."
-            )
+    window: int = number(5, 1, 10_000)  # words on each side that ppmi and word2vec read
+    seed: int = number(0, 0, 2**63 - 1)  # of the vectors
 
 
 @dataclass(frozen=True)

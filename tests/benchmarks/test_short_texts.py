@@ -47,7 +47,7 @@ def result(method, instance_f1, cell=CELL, **other):
 def test_a_cell_travels_with_its_word_vectors(cells, monkeypatch):
     work = cells / "work"
     short.unpack_cell(cells / f"{CELL}.zip", work)
-    monkeypatch.setattr("setrnn.data.vectors._learn", None)
+    monkeypatch.setattr("setrnn.data.vectors.SOURCES", {"ppmi": None})
     prepared = Prepared(work / "prepared" / CELL)
     prepared.check()
     assert [len(prepared.split(part)) for part in ("train", "valid")] == [60, 120]
@@ -55,15 +55,6 @@ def test_a_cell_travels_with_its_word_vectors(cells, monkeypatch):
     vectors = word_vectors(prepared, VectorSettings(dimensions=8, epochs=1))
     assert np.abs(vectors).max() > 0
     assert short.measure_constant(prepared.folder) == pytest.approx(2 / 3, abs=0.2)
-
-
-def test_rounded_vectors_are_near_and_zeros_stay():
-    vectors = np.random.default_rng(0).normal(size=(5, 9)).astype(np.float32)
-    vectors[0] = 0
-    packed = short.to_8_bits(vectors)
-    again = packed["rounded"] * packed["scales"]
-    assert np.abs(again - vectors).max() <= packed["scales"].max() / 2 + 1e-6
-    assert not again[0].any()
 
 
 def test_systems_are_trained_mixed_and_failures_are_results(cells):

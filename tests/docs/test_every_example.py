@@ -43,7 +43,6 @@ RUN_ELSEWHERE = {
     r".* --ray ": "tests/scale/test_ray_jobs.py",
     r".* --resume": "tests/docs/test_training_page.py",
     r".* --preset transformer": "tests/cli/test_pretrained_encoders.py",
-    r".* vectors.pretrained=wordllama": "tests/data/test_token_vectors.py",
     r".* (prepared/|debtags)": "measured on data that are not shipped",
 }
 OTHER_PROGRAMS = {

@@ -9,7 +9,6 @@ import pytest  # noqa: F401 (every child imports the main module of its parent)
 import scipy.optimize  # noqa: F401
 import sklearn.feature_extraction.text  # noqa: F401
 import torch
-from gensim.models import Word2Vec  # noqa: F401
 from typer.main import get_command  # noqa: F401
 
 import setrnn.report.build

@@ -94,7 +94,5 @@ def test_vectors_that_were_learned_before_need_no_time(small_prepared, tmp_path)
     assert planner(0).has_time_for_vectors(prepared, vectors)
 
 
-def test_pretrained_vectors_stay_when_there_is_no_time_to_learn_others():
-    config = load_config(overrides=["vectors.pretrained=glove.txt"])
-    assert without_learned_vectors(config).vectors.source == "glove.txt"
+def test_vectors_are_random_when_there_is_no_time_to_learn_others():
     assert without_learned_vectors(load_config()).vectors.source == "none"

@@ -10,10 +10,10 @@ from setrnn.training.schedule import choose_batch_size, choose_epochs, fit_to_da
 @pytest.mark.parametrize(
     ("setting", "source", "least", "expected"),
     [
-        ("auto", "word2vec", 1, "frozen"),
-        ("auto", "word2vec", 10**9, "tuned"),
-        ("tuned", "word2vec", 1, "tuned"),
-        ("frozen", "word2vec", 10**9, "frozen"),
+        ("auto", "ppmi", 1, "frozen"),
+        ("auto", "ppmi", 10**9, "tuned"),
+        ("tuned", "ppmi", 1, "tuned"),
+        ("frozen", "ppmi", 10**9, "frozen"),
         ("frozen", "none", 1, "tuned"),
     ],
 )

@@ -183,9 +183,9 @@ def prepare_folder(
     vectors: Annotated[
         str | None,
         typer.Option(
-            help="Word vectors: word2vec to learn them, none, wordllama, a folder of model2vec, or "
-            "a word2vec or GloVe file.",
-            show_default="word2vec",
+            help="Word vectors: ppmi or word2vec to learn them, none, or a text file of word2vec "
+            "or GloVe.",
+            show_default="ppmi",
         ),
     ] = None,
     valid: Valid = None,
@@ -309,7 +309,7 @@ def show_prepared(folder: Path, json: Path | None = None) -> None:
     note(
         f"{len(prepared.labels):,} labels, {prepared.encoder.n_tokens:,} different words and "
         f"features. All {len(seals)} files ({sum(seal['bytes'] for seal in seals) / 1e6:,.1f} MB) "
-        "and the word vectors are as they were written."
+        "are as they were written."
     )
     if cut := describe_cut_documents(prepared.n_windows, prepared.text_settings):
         note(cut)

@@ -34,7 +34,7 @@ from setrnn.data.folders import check_file_place
 from setrnn.data.formats import BadRows, Split, choose_split
 from setrnn.data.formats.encodings import has_mark
 from setrnn.data.formats.standard_input import STDIN, open_standard_input
-from setrnn.data.formats.tables import is_table
+from setrnn.data.formats.write import is_table
 from setrnn.errors import ConfigError
 from setrnn.tagging.prediction_rows import (
     check_separator,

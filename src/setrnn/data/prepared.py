@@ -7,7 +7,7 @@
         train/ valid/ test/ unlabelled/
             tokens.bin  token_offsets.bin  labels.bin  label_offsets.bin  ids.bin  id_offsets.bin
             unknowns.bin  unknown_offsets.bin   only if some labels are not known: `incomplete`
-        word_vectors-HASH.npy   one row per token id, then one per label
+        word_vectors-HASH.npz   one row per token id, then one per label
 
 The vocabulary is made from train and, if there are any, texts without labels. A label of valid or
 test that train lacks has an id after the others: see `unseen_labels`.
@@ -35,7 +35,6 @@ from setrnn.config import TextSettings, from_dict, settings_hash
 from setrnn.data.encoding import UNKNOWN
 from setrnn.data.hierarchy import ClosedCount, Hierarchy, count_closed
 from setrnn.data.incomplete import is_sound, mark_unknown
-from setrnn.data.kept_vectors import check_vectors
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
 from setrnn.data.seals import find_damage, seal_folder
@@ -121,7 +120,6 @@ class Prepared:
     def check(self) -> None:
         """Raise DataError if any file is not as it was written, however large the folder."""
         self._refuse_damage(lambda name: True)
-        check_vectors(self.folder)
         for name in self.splits:
             self.split(name)
 

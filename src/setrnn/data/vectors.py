@@ -1,48 +1,45 @@
 """Word vectors: words, features and labels in one space, kept in the prepared folder.
 
-They are learned by skip-gram from the training documents, with features and labels placed between
-the words; or they are pretrained, from a file of word vectors or of token vectors; or the sum of
-both. The pretrained vectors of features and labels are composed of those of the words typical of
-their documents and of the words of their names.
+They are learned from the training documents: by factorizing the co-occurrence counts (`ppmi`), or
+by skip-gram with features and labels placed between the words (`word2vec`). Or those of words are
+read from a file, and those of features and labels are composed of them.
 """
 
 # D dimensions, R rows: one row per token id, then one per label
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from itertools import chain, count
+import zipfile
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 import scipy  # scipy.sparse is imported where it is first used
+from threadpoolctl import threadpool_limits
 
-from setrnn.config import VectorSettings
-from setrnn.data.folders import (
-    explain_failed_write,
-    locked_after,
-    remove_stale_lock,
-    temporary_folder,
-)
-from setrnn.data.kept_vectors import LEARNED, KeptVectors, find_vectors, look_of
+from setrnn.config import VectorSettings, settings_hash, to_dict
+from setrnn.data.folders import locked_after, remove_stale_lock, temporary_folder, whole_file
 from setrnn.data.prepared import UNLABELLED, Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.data.token_vectors import list_files, read_token_vectors
-from setrnn.data.tokenizing import FEATURE_PREFIX, NUMBER, PAD, SPECIAL_TOKENS, UNKNOWN, TextEncoder
-from setrnn.data.vector_files import Mask, Progress, Vectors, read_vectors
-from setrnn.errors import ConfigError, DataError
+from setrnn.data.tokenizing import FEATURE_PREFIX, NUMBER, SPECIAL_TOKENS, UNKNOWN, TextEncoder
+from setrnn.data.vector_files import DIGITS, Mask, Progress, Vectors, missing_file, read_vectors
+from setrnn.errors import ConfigError, DataError, MissingExtraError
+
+FORMAT = 3  # raised when the same settings give other vectors
+DOCUMENTS_AT_ONCE = 5_000
+NAME_WEIGHT = 5  # the name of a label counts as much as this many documents
+
+SMOOTHING = 0.75  # the power of the counts of contexts
+MAX_PAIRS = 50_000_000  # in memory; the rarest are dropped
+POWER_ITERATIONS = 2
+SPREAD = 0.1  # the standard deviation of factorized vectors
 
 NEGATIVE_SAMPLES = 5
 # Drops occurrences of frequent words, and most of labels, which follow every word.
 SUBSAMPLING = 1e-4
-# Words of vector files that stand for our special tokens.
-UNKNOWN_IN_FILES = ("<unk>",)
-DIGITS = tuple("0123456789")
-NAME_WEIGHT = 5  # the name of a label counts as much as this many documents
-DOCUMENTS_AT_ONCE = 20_000
 
 
 def word_vectors(
@@ -50,52 +47,43 @@ def word_vectors(
     settings: VectorSettings,
     on_progress: Progress = lambda message, share: None,
 ) -> Vectors:
-    """Return the vectors of a prepared folder, memory-mapped: (R, D). Make them if needed.
+    """Return the vectors of a prepared folder: (R, D). Make them if the folder lacks them.
 
-    The vector of the padding is zero. Other vectors are made if the content of a file of vectors
-    has changed. A folder with stored vectors needs neither the file nor gensim. Pretrained vectors
-    are added to learned ones in memory.
+    The vector of the padding is zero. A folder with stored vectors does not need gensim.
     """
     if settings.source == "none":
         raise ConfigError("vectors.source is 'none': there are no word vectors to make.")
-    if settings.pretrained != "none":
-        own = replace(settings, pretrained="none")
-        added = replace(own, source=settings.pretrained)
-        return _add(*(_open_or_make(prepared, each, on_progress) for each in (own, added)))
-    return _open_or_make(prepared, settings, on_progress)
-
-
-def _add(learned: Vectors, pretrained: Vectors) -> Vectors:
-    """Add vectors in equal parts; the sum varies as much as the learned ones."""
-    sizes = [max(float(each.std()), 1e-9) for each in (learned, pretrained)]
-    total = learned + pretrained * np.float32(sizes[0] / sizes[1])
-    return cast(Vectors, total / np.float32(np.sqrt(2)))
-
-
-def _open_or_make(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -> Vectors:
-    """Map the vectors of one source into memory; make them if the folder does not have them."""
-    kept = find_vectors(prepared.folder, settings, on_progress)
-    if not kept.exist:
-        with locked_after(kept.file, lambda busy: on_progress(busy, 0.0)):
-            if not kept.exist:  # another process may have made them meanwhile
-                kept.save(_make(prepared, settings, kept, on_progress))
+    file = vectors_file(prepared, settings)
+    if not file.is_file():
+        with locked_after(file, lambda busy: on_progress(busy, 0.0)):
+            if not file.is_file():  # another process may have made them meanwhile
+                make = SOURCES.get(settings.source, _read)
+                vectors = make(prepared, settings, on_progress)
+                with whole_file(file) as stream:
+                    np.savez(stream, vectors=vectors)
     else:
-        remove_stale_lock(kept.file)
-    kept.note_source()
-    return kept.load((_n_rows(prepared), settings.dimensions))
+        remove_stale_lock(file)
+    try:
+        with np.load(file, allow_pickle=False) as arrays:  # compares the checksum
+            found = arrays["vectors"]
+    except (OSError, ValueError, EOFError, LookupError, RuntimeError, zipfile.BadZipFile) as error:
+        raise DataError(f"{file} is damaged. Delete it: it will be made again.") from error
+    if found.shape != (_n_rows(prepared), settings.dimensions):
+        raise DataError(f"{file} belongs to other data. Delete it: it will be made again.")
+    return cast(Vectors, found)
 
 
-def _make(
-    prepared: Prepared, settings: VectorSettings, kept: KeptVectors, on_progress: Progress
-) -> Vectors:
-    """Learn or read vectors; refuse a file that is written while it is read."""
-    if settings.source == LEARNED:
-        with temporary_folder(kept.file) as folder, explain_failed_write(kept.file):
-            return _learn(prepared, settings, folder / "sentences.txt", on_progress)
-    vectors = _read(prepared, settings, on_progress)
-    if kept.sources[settings.source] != look_of(list_files(settings.source)):
-        raise DataError(f"{settings.source} was changed while it was read. Try again.")
-    return vectors
+def vectors_file(prepared: Prepared, settings: VectorSettings) -> Path:
+    """Return where the vectors of these settings are kept; they may not exist yet."""
+    made_from = to_dict(settings)
+    if settings.source not in SOURCES:
+        source = Path(settings.source).expanduser()
+        try:
+            look = source.stat()
+        except OSError:
+            raise missing_file(source) from None
+        made_from["source"] = [str(source.resolve()), look.st_size, look.st_mtime_ns]
+    return prepared.folder / f"word_vectors-{settings_hash(FORMAT, made_from)}.npz"
 
 
 def _n_rows(prepared: Prepared) -> int:
@@ -118,21 +106,81 @@ def _words_and_tags(prepared: Prepared) -> Iterator[tuple[Ragged, Ragged]]:
     places = [(part, start) for part in parts for start in range(0, len(part), DOCUMENTS_AT_ONCE)]
     for part, start in places:
         stop = min(start + DOCUMENTS_AT_ONCE, len(part))
-        tokens = part.tokens.rows(start, stop)
-        labels = part.labels.rows(start, stop)
-        is_word = np.asarray(tokens.values < n_words)
+        tokens, labels = part.tokens.rows(start, stop), part.labels.rows(start, stop)
+        tokens = Ragged(tokens.values.astype(np.int32), tokens.offsets)
+        is_word = tokens.values < n_words
         features = tokens.keep(~is_word)
-        features = Ragged(features.values.astype(np.int32), features.offsets)
         yield (
             tokens.keep(is_word),
             features.append(Ragged(labels.values + n_tokens, labels.offsets)),
         )
 
 
-def _learn(
-    prepared: Prepared, settings: VectorSettings, corpus: Path, on_progress: Progress
-) -> Vectors:
-    """Train skip-gram with negative sampling on the training documents, written to `corpus`.
+def _factorize(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -> Vectors:
+    """Return U sqrt(S) of the positive pointwise mutual information of words and tags."""
+    from sklearn.utils.extmath import randomized_svd
+
+    counts = _count_pairs(prepared, settings.window, on_progress)
+    row_totals = np.asarray(counts.sum(1), dtype=np.float32)
+    contexts = np.asarray(counts.sum(0), dtype=np.float32) ** SMOOTHING
+    contexts /= max(contexts.sum(), 1e-12)
+    row_of = np.repeat(np.arange(len(row_totals), dtype=np.int32), np.diff(counts.indptr))
+    counts.data /= row_totals[row_of] * contexts[counts.indices]
+    del row_of
+    counts.data = np.log(np.maximum(counts.data, 1))
+    counts.eliminate_zeros()
+
+    random = np.random.default_rng(settings.seed)
+    vectors = random.normal(0, SPREAD, (len(row_totals), settings.dimensions)).astype(np.float32)
+    is_seen = np.diff(counts.indptr) > 0
+    n_found = min(settings.dimensions, len(row_totals))
+    if is_seen.any():
+        on_progress("factorizing counts", 0.5)
+        with threadpool_limits(1):  # one order of sums, hence one result
+            U, S, _ = randomized_svd(
+                counts, n_found, n_iter=POWER_ITERATIONS, random_state=settings.seed % 2**32
+            )
+        found = (U * np.sqrt(S))[is_seen]
+        vectors[is_seen] = 0
+        vectors[is_seen, :n_found] = found * (SPREAD / max(float(found.std()), 1e-12))
+    vectors[0] = 0
+    on_progress("factorizing counts", 1.0)
+    return vectors
+
+
+def _count_pairs(prepared: Prepared, window: int, on_progress: Progress) -> scipy.sparse.csr_array:
+    """Count how often words stand near each other, and tags with words and with each other.
+
+    The weight of two words falls linearly with their distance. A document's tags share the weight
+    of one neighbour of each of its words.
+    """
+    shape = (_n_rows(prepared), _n_rows(prepared))
+    total = scipy.sparse.csr_array(shape, dtype=np.float32)
+    threshold = 0.0
+    on_progress("counting words", 0.0)
+    for words, tags in _words_and_tags(prepared):
+        document = words.row_numbers
+        pairs = [np.flatnonzero(document[d:] == document[:-d]) for d in range(1, window + 1)]
+        first = np.concatenate(pairs)
+        second = first + np.repeat(np.arange(1, window + 1), [len(each) for each in pairs])
+        weights = 1 - (second - first - 1) / np.float32(window)
+        values = (weights, (words.values[first], words.values[second]))
+        near = scipy.sparse.coo_array(values, shape=shape).tocsr()
+
+        shares = scipy.sparse.diags_array(1 / np.maximum(tags.lengths, 1).astype(np.float32))
+        tag_matrix = shares @ _count_matrix(tags, shape[1])
+        with_words = tag_matrix.T @ _count_matrix(words, shape[1])
+        with_tags = scipy.sparse.triu(tag_matrix.T @ tag_matrix, 1)
+        total = total + near + with_words + with_tags
+        while total.nnz > MAX_PAIRS:
+            threshold += 1
+            total.data[total.data <= threshold] = 0
+            total.eliminate_zeros()
+    return scipy.sparse.csr_array(total + total.T)
+
+
+def _learn(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -> Vectors:
+    """Train skip-gram with negative sampling on the training documents.
 
     It uses one thread: two took a third less time, but the result then differs between runs.
     """
@@ -140,11 +188,7 @@ def _learn(
         from gensim.models import Word2Vec
         from gensim.models.callbacks import CallbackAny2Vec
     except ImportError as error:
-        raise ConfigError(
-            "Learning word vectors needs gensim, which is not installed. Prepare the data on a "
-            "machine that has it (the prepared folder keeps the vectors), or set "
-            "vectors.source=none."
-        ) from error
+        raise MissingExtraError("gensim", "word2vec", "vectors.source=word2vec") from error
 
     random = np.random.default_rng(settings.seed)
     shape = (_n_rows(prepared), settings.dimensions)
@@ -170,34 +214,25 @@ def _learn(
     epochs = CallbackAny2Vec()
     epochs.on_epoch_end = report
     on_progress("writing sentences", 0.0)
-    counts = _write_sentences(prepared, corpus, random)
-    seen = np.flatnonzero(counts)
-    if not len(seen):
-        return vectors
-    model.build_vocab_from_freq({str(row): int(counts[row]) for row in seen})
-    model.train(
-        corpus_file=str(corpus),
-        total_words=int(counts.sum()),
-        epochs=settings.epochs,
-        callbacks=[epochs],
-    )
-    vectors[seen] = model.wv.vectors
+    counts = np.zeros(shape[0], dtype=np.int64)
+    with temporary_folder(vectors_file(prepared, settings)) as folder:
+        corpus = folder / "sentences.txt"
+        with corpus.open("w", encoding="ascii") as lines:
+            for words, tags in _words_and_tags(prepared):
+                sentences = weave(words, tags, random)
+                counts += np.bincount(sentences.values, minlength=len(counts))
+                lines.writelines(" ".join(map(str, each.tolist())) + "\n" for each in sentences)
+        seen = np.flatnonzero(counts)
+        if len(seen):
+            model.build_vocab_from_freq({str(row): int(counts[row]) for row in seen})
+            model.train(
+                corpus_file=str(corpus),
+                total_words=int(counts.sum()),
+                epochs=settings.epochs,
+                callbacks=[epochs],
+            )
+            vectors[seen] = model.wv.vectors
     return vectors
-
-
-def _write_sentences(
-    prepared: Prepared, file: Path, random: np.random.Generator
-) -> npt.NDArray[np.int64]:
-    """Write each document as a line of row numbers; return the count of each row."""
-    counts = np.zeros(_n_rows(prepared), dtype=np.int64)
-    names = [str(row) for row in range(len(counts))]
-    with file.open("w", encoding="ascii") as lines:
-        for words, tags in _words_and_tags(prepared):
-            sentences = weave(words, tags, random)
-            counts += np.bincount(sentences.values, minlength=len(counts))
-            for sentence in sentences:
-                lines.write(" ".join([names[row] for row in sentence.tolist()]) + "\n")
-    return counts
 
 
 def weave(words: Ragged, tags: Ragged, random: np.random.Generator) -> Ragged:
@@ -213,160 +248,119 @@ def weave(words: Ragged, tags: Ragged, random: np.random.Generator) -> Ragged:
     slot = np.arange(len(document)) - np.repeat(n_slots.cumsum() - n_slots, n_slots)
     n_words_before = -(-(slot + 1) * n_words[document] // n_slots[document])  # rounded up
     values = np.insert(
-        words.values.astype(np.int32),
+        words.values,
         words.offsets[document] + n_words_before,
         shuffled[tags.offsets[document] + slot % n_tags[document]],
     )
     return Ragged.from_lengths(values, n_words + n_slots)
 
 
+# What learns vectors from the documents; any other source is a file.
+SOURCES: dict[str, Callable[[Prepared, VectorSettings, Progress], Vectors]] = {
+    "ppmi": _factorize,
+    "word2vec": _learn,
+}
+
+
 def _read(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -> Vectors:
-    """Read the vectors of the vocabulary; compose those of features and labels from them.
-
-    Vectors that the file lacks are drawn from the distribution of those that it has.
-    """
-    encoder = prepared.encoder
-    n_words, first_word = _n_words(encoder), len(SPECIAL_TOKENS)
-    features = [token[len(FEATURE_PREFIX) :] for token in encoder.tokens[n_words:]]
-    names = [_name_words(encoder, name) for name in (*features, *prepared.labels.names)]
-    rows = {word: row for row, word in enumerate(encoder.tokens[first_word:n_words], first_word)}
-    for word in chain(UNKNOWN_IN_FILES, DIGITS, *names):  # not all are in the vocabulary
-        rows.setdefault(word, first_word + len(rows))
-
-    read, is_found = _read_rows(settings, rows, on_progress)
-    is_known = is_found[:n_words]
-    place = settings.source
-    if not is_known.any():
+    """Read the vectors of words from a file; compose those that it lacks."""
+    n_words, first_word = _n_words(prepared.encoder), len(SPECIAL_TOKENS)
+    rows = {word: row for row, word in enumerate(prepared.encoder.tokens[:n_words])}
+    for digit in DIGITS:  # the vocabulary has none
+        rows.setdefault(digit, len(rows))
+    file = Path(settings.source).expanduser()
+    read, is_found = read_vectors(file, rows, settings.dimensions, on_progress)
+    is_word = is_found[first_word:n_words]
+    if not is_word.any():
         raise DataError(
-            f"{place} and {prepared.name} have no word in common. Give a file in the same language."
+            f"{file} and {prepared.name} have no word in common. Give a file in the same language."
         )
-    n_known = int(is_known.sum())
-    name = Path(place).name
-    on_progress(f"{n_known:,} of {n_words - first_word:,} words found in {name}", 1.0)
-
-    known = read[:n_words][is_known]
-    random = np.random.default_rng(settings.seed)
-    shape = (_n_rows(prepared), settings.dimensions)
-    vectors = random.normal(known.mean(0), known.std(0), shape).astype(np.float32)
-    vectors[:n_words][is_known] = known
-    vectors[SPECIAL_TOKENS.index(PAD)] = 0
-    vectors[SPECIAL_TOKENS.index(UNKNOWN)] = known.mean(0)
-    for token, words in ((UNKNOWN, UNKNOWN_IN_FILES), (NUMBER, DIGITS)):
-        found = [rows[word] for word in words if is_found[rows[word]]]
-        if found:
-            vectors[SPECIAL_TOKENS.index(token)] = read[found].mean(0)
-    name_rows = Ragged.from_lists([[rows[word] for word in words] for words in names])
-    tags, is_composed = _compose_tags(prepared, name_rows, read, is_found)
-    vectors[n_words:][is_composed] = tags[is_composed]
-    return vectors
-
-
-def _read_rows(
-    settings: VectorSettings, rows: Mapping[str, int], on_progress: Progress
-) -> tuple[Vectors, Mask]:
-    """Read the vectors of words from a file of them, or compose them of those of tokens."""
-    files = list_files(settings.source)
-    if len(files) == 1:
-        return read_vectors(files[0], rows, settings.dimensions, on_progress)
-    arrays, tokenizer = files
-    own = {word: row for word, row in rows.items() if word not in UNKNOWN_IN_FILES}
-    vectors, is_found = read_token_vectors(arrays, tokenizer, own, settings.dimensions)
-    n_missing = max(rows.values()) + 1 - len(vectors)
-    return np.pad(vectors, ((0, n_missing), (0, 0))), np.pad(is_found, (0, n_missing))
-
-
-def _name_words(encoder: TextEncoder, name: str) -> list[str]:
-    """Split the name of a feature or label ("game::strategy") like a text, without stop words."""
-    tokenizer = encoder.tokenizer
-    assert tokenizer.normalizer is not None
-    assert tokenizer.pre_tokenizer is not None
-    pieces = tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(name))
-    return [word for word, _ in pieces if (tokenizer.token_to_id(word) or 0) < encoder.n_tokens]
-
-
-def _compose_tags(
-    prepared: Prepared, names: Ragged, read: Vectors, is_found: Mask
-) -> tuple[Vectors, Mask]:
-    """Return a vector per feature and label, and whether it could be composed.
-
-    A vector is the mean of the words typical of its documents and of the words of its name, which
-    count as much as a few documents, minus the mean of all words. In the documents, the weight of
-    a word is its count there times the share of its occurrences that are there; in the name, it
-    is one over the number of names with the word ("game::").
-    """
-    n_words, n_tags = _n_words(prepared.encoder), len(names)
-    counts = np.zeros(n_words)
-    n_documents = np.zeros(n_tags)
-    together = scipy.sparse.csr_array((n_tags, n_words), dtype=np.float32)
-    for words, tags in _words_and_tags(prepared):
-        tags = Ragged(tags.values - n_words, tags.offsets)
-        together = together + _count_matrix(tags, n_tags).T @ _count_matrix(words, n_words)
-        counts += np.bincount(words.values, minlength=n_words)
-        n_documents += np.bincount(tags.values, minlength=n_tags)
-    is_known = is_found[:n_words]
-    typical = together.power(2) @ scipy.sparse.diags_array(is_known / np.maximum(counts, 1))
-    by_documents, has_documents = _weighted_means(typical, read[:n_words])
-
-    in_names = _count_matrix(names, len(read))
-    n_names = np.bincount(names.values, minlength=len(read))
-    telling = in_names @ scipy.sparse.diags_array(is_found / np.maximum(n_names, 1))
-    by_name, has_name = _weighted_means(telling, read)
-
-    document_weight = (n_documents * has_documents)[:, None]
-    name_weight = (NAME_WEIGHT * has_name)[:, None]
-    total = np.maximum(document_weight + name_weight, 1)
-    vectors = (document_weight * by_documents + name_weight * by_name) / total
-    vectors -= read[:n_words][is_known].mean(0)
-    return vectors.astype(np.float32), has_documents | has_name
+    on_progress(f"{is_word.sum():,} of {len(is_word):,} words found in {file.name}", 1.0)
+    mean = read[first_word:n_words][is_word].mean(0)
+    digits = [rows[digit] for digit in DIGITS if is_found[rows[digit]]]
+    read[SPECIAL_TOKENS.index(NUMBER)] = read[digits].mean(0) if digits else mean
+    if not is_found[rows[UNKNOWN]]:
+        read[rows[UNKNOWN]] = mean
+    read[0] = 0
+    is_new = ~is_found[:n_words]
+    is_new[:first_word] = False
+    return compose_vectors(prepared, read[:n_words], is_new)
 
 
 def compose_vectors(prepared: Prepared, words: Vectors, is_new: Mask) -> Vectors:
-    """Return vectors (R, D), of which those of words that are not new are known: (n_tokens, D).
+    """Return vectors (R, D), of which those of words that are not new are known.
 
-    Those of new words come from the words typical of their documents; those of all features and
-    labels from these and from the words of their names.
+    Those of new words are means of the words typical of their documents, scaled to vary as much
+    as the others. Those of features and labels are means of these and of the words of their
+    names, which count as much as a few documents, minus the mean of all words.
     """
-    encoder = prepared.encoder
-    n_words = _n_words(encoder)
-    known, is_old = np.array(words[:n_words]), ~is_new[:n_words]
-    is_old[: len(SPECIAL_TOKENS)] = False
-    known[is_new[:n_words]] = _compose_words(prepared, known, is_old)[is_new[:n_words]]
-    rows = {word: row for row, word in enumerate(encoder.tokens[:n_words])}
-    features = [token[len(FEATURE_PREFIX) :] for token in encoder.tokens[n_words:]]
-    names = [
-        [rows[word] for word in _name_words(encoder, name) if word in rows]
-        for name in (*features, *prepared.labels.names)
-    ]
+    n_words = _n_words(prepared.encoder)
+    vectors, is_new = np.array(words[:n_words]), is_new[:n_words]
     is_word = np.arange(n_words) >= len(SPECIAL_TOKENS)
-    tags, _ = _compose_tags(prepared, Ragged.from_lists(names), known, is_word)
-    return np.concatenate([known, tags])
+    is_old = is_word & ~is_new
+    if is_new.any():
+        found, n_documents = _describe(prepared, np.flatnonzero(is_new), vectors, is_old)
+        centre, spread = vectors[is_old].mean(0), float(vectors[is_old].std())
+        has_any = n_documents > 0
+        found -= centre
+        found *= spread / max(float(found[has_any].std()) if has_any.any() else 0.0, 1e-9)
+        vectors[is_new] = np.where(has_any[:, None], found + centre, centre)
+
+    tags = np.arange(n_words, _n_rows(prepared))
+    by_documents, n_documents = _describe(prepared, tags, vectors, is_word)
+    names = _count_matrix(_name_words(prepared, n_words), n_words)
+    # One over the number of names with the word: "game::" tells little.
+    telling = names @ scipy.sparse.diags_array(is_word / np.maximum(names.sum(0), 1))
+    by_name, has_name = _weighted_means(telling, vectors)
+    document_weight, name_weight = n_documents[:, None], NAME_WEIGHT * has_name[:, None]
+    composed = document_weight * by_documents + name_weight * by_name
+    composed /= np.maximum(document_weight + name_weight, 1)
+    composed -= vectors[is_word].mean(0)
+    return np.concatenate([vectors, composed.astype(np.float32)])
 
 
-def _compose_words(prepared: Prepared, words: Vectors, is_old: Mask) -> Vectors:
-    """Return a vector for each word that is not old, as varied as the others: (n_words, D)."""
-    n_words = len(words)
-    others = np.flatnonzero(~is_old)
-    counts = np.zeros(n_words)
-    together = scipy.sparse.csr_array((len(others), n_words), dtype=np.float32)
-    for rows, _ in _words_and_tags(prepared):
-        matrix = _count_matrix(rows, n_words)
-        together = together + matrix[:, others].T @ matrix
-        counts += np.bincount(rows.values, minlength=n_words)
-    typical = together.power(2) @ scipy.sparse.diags_array(is_old / np.maximum(counts, 1))
-    found, has_any = _weighted_means(typical, words)
-    centre, spread = words[is_old].mean(0), words[is_old].std()
-    found -= centre
-    found *= spread / max(float(found[has_any].std()) if has_any.any() else 0.0, 1e-9)
-    vectors = np.array(words)
-    vectors[others] = np.where(has_any[:, None], found + centre, centre)
-    return vectors
+def _describe(
+    prepared: Prepared, rows: npt.NDArray[np.int64], vectors: Vectors, is_known: Mask
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the mean of the known words typical of the documents of each row, and their number.
+
+    The weight of a word is its count there times the share of its occurrences that are there.
+    The number of documents is zero if they have no known word.
+    """
+    n_words = len(vectors)
+    counts, n_documents = np.zeros(n_words), np.zeros(len(rows))
+    together = scipy.sparse.csr_array((len(rows), n_words), dtype=np.float32)
+    for words, tags in _words_and_tags(prepared):
+        in_words = _count_matrix(words, n_words)
+        present = _count_matrix(words.append(tags), _n_rows(prepared))[:, rows]
+        together = together + present.T @ in_words
+        counts += in_words.sum(0)
+        n_documents += (present > 0).sum(0)
+    typical = together.power(2) @ scipy.sparse.diags_array(is_known / np.maximum(counts, 1))
+    means, has_any = _weighted_means(typical, vectors)
+    return means, n_documents * has_any
+
+
+def _name_words(prepared: Prepared, n_words: int) -> Ragged:
+    """Split the names of features and labels ("game::strategy") into words of the vocabulary."""
+    encoder = prepared.encoder
+    normalizer, splitter = encoder.tokenizer.normalizer, encoder.tokenizer.pre_tokenizer
+    assert normalizer is not None
+    assert splitter is not None
+    rows = {word: row for row, word in enumerate(encoder.tokens[:n_words])}
+    features = (token[len(FEATURE_PREFIX) :] for token in encoder.tokens[n_words:])
+    pieces = (
+        splitter.pre_tokenize_str(normalizer.normalize_str(name))
+        for name in (*features, *prepared.labels.names)
+    )
+    return Ragged.from_lists([[rows[word] for word, _ in each if word in rows] for each in pieces])
 
 
 def _weighted_means(
     weights: scipy.sparse.csr_array, vectors: Vectors
 ) -> tuple[npt.NDArray[np.float64], Mask]:
     """Return the weighted mean for each row of weights, and whether the row has any weight."""
-    totals = np.asarray(weights @ np.ones(len(vectors)))
+    totals = np.asarray(weights.sum(1))
     means = (weights @ vectors) / np.where(totals > 0, totals, 1)[:, None]
     return means, totals > 0
 
@@ -374,5 +368,4 @@ def _weighted_means(
 def _count_matrix(rows: Ragged, width: int) -> scipy.sparse.csr_array:
     """Return the count of each value in each row."""
     ones = np.ones(len(rows.values), dtype=np.float32)
-    indices = rows.values.astype(np.int32)
-    return scipy.sparse.csr_array((ones, indices, rows.offsets), shape=(len(rows), width))
+    return scipy.sparse.csr_array((ones, rows.values, rows.offsets), shape=(len(rows), width))

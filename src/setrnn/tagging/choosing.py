@@ -25,7 +25,7 @@ from setrnn.data.document_sketch import hash_texts
 from setrnn.data.example import Example
 from setrnn.data.folders import whole_file
 from setrnn.data.formats import BadRows, choose_split
-from setrnn.data.formats.tables import is_table, write_table
+from setrnn.data.formats.write import is_table, write_table
 from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress

@@ -10,8 +10,8 @@ from functools import partial
 
 from setrnn.config import Config
 from setrnn.data.cache import Source, open_prepared
-from setrnn.data.kept_vectors import LEARNED
 from setrnn.data.prepared import Prepared
+from setrnn.data.vectors import SOURCES
 from setrnn.errors import BusyError, SetRNNError, StoppedError, find_memory_problem
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
@@ -160,7 +160,7 @@ class MemberTraining:
 
     def _choose_vectors(self, config: Config) -> Config:
         """Decide once, for all networks, whether there is time to learn word vectors."""
-        if config.vectors.source != LEARNED:
+        if config.vectors.source not in SOURCES:
             return config
         if self.folder.learns_vectors is None:
             has_time = self.planner.has_time_for_vectors(self.data.prepared, config.vectors)

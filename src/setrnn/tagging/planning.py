@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from setrnn.config import Config, VectorSettings
-from setrnn.data.kept_vectors import find_vectors
 from setrnn.data.prepared import Prepared
+from setrnn.data.vectors import vectors_file
 from setrnn.tagging.members import MemberPlan, Planned
 from setrnn.tagging.mixture_outputs import MOST_TO_FIT
 from setrnn.training.speed import Speed
@@ -23,7 +23,7 @@ LEAST_EPOCHS, LEAST_SHARE = 3, 0.3  # of a network; and of its epochs without a 
 MEASURING_SHARE, LEAST_MEASURED = 0.25, 300  # of the time of training; documents per epoch
 MIXING_PASSES = 4  # over the valid part, by each member: candidates, weights, calibration
 MIXING_SHARE, LEAST_MIXED = 0.2, 300  # of the budget; documents
-WORDS_PER_SECOND = 100_000  # of word2vec on one core, about
+WORDS_PER_SECOND = {"ppmi": 150_000, "word2vec": 50_000}  # on one core, about
 VECTORS_SHARE = 0.3  # of the time left, at most, for word vectors
 CLASSICAL_SHARE = 0.1  # likewise, for the second classical system
 START_SECONDS = 8.0  # of a process that trains a network, until one was seen
@@ -72,10 +72,11 @@ class Planner:
 
     def has_time_for_vectors(self, prepared: Prepared, vectors: VectorSettings) -> bool:
         """Return whether word vectors can be learned, or were learned before."""
-        if find_vectors(prepared.folder, vectors, lambda *_: None).exist:
+        if vectors_file(prepared, vectors).exists():
             return True
         n_words = len(prepared.split("train").tokens.values)
-        seconds = 2 * n_words * vectors.epochs / WORDS_PER_SECOND  # a label per word, too
+        n_passes = vectors.epochs if vectors.source == "word2vec" else 1
+        seconds = n_passes * n_words / WORDS_PER_SECOND[vectors.source]
         return seconds <= VECTORS_SHARE * self.clock.left()
 
     def has_time_for_another(self, classical_seconds: Sequence[float]) -> bool:
@@ -157,9 +158,8 @@ def _measure_less(planned: Planned, speed: Speed) -> Config:
 
 
 def without_learned_vectors(config: Config) -> Config:
-    """Return the settings with pretrained word vectors alone, or random ones."""
-    vectors = replace(config.vectors, source=config.vectors.pretrained, pretrained="none")
-    return replace(config, vectors=vectors)
+    """Return the settings with random word vectors."""
+    return replace(config, vectors=replace(config.vectors, source="none"))
 
 
 def fit_epochs(

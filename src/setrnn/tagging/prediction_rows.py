@@ -13,7 +13,7 @@ from setrnn.data.folders import whole_file
 from setrnn.data.formats.label_cells import joining_separator
 from setrnn.data.formats.label_studio import make_prediction, write_tasks
 from setrnn.data.formats.printing import printable
-from setrnn.data.formats.tables import is_table, write_table
+from setrnn.data.formats.write import is_table, write_table
 from setrnn.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:  # it loads SciPy, which the help of a command does not need

@@ -3,7 +3,7 @@
 import pytest
 
 from setrnn.data.formats import BadRows, ReadOptions, open_dataset
-from setrnn.data.formats.column_names import list_names
+from setrnn.data.formats.row import list_names
 from setrnn.errors import DataError
 
 LONG = "description_of_the_programme_as_the_provider_wrote_it_in_the_catalogue_of_last_year"

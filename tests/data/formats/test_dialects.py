@@ -7,7 +7,7 @@ import pytest
 
 from setrnn.data.example import Example
 from setrnn.data.formats import BadRows, ReadOptions, open_dataset
-from setrnn.data.formats.dialects import DELIMITERS, find_delimiter
+from setrnn.data.formats.delimited import DELIMITERS, find_delimiter
 
 ROWS = [
     ["id", "text", "labels"],

@@ -6,7 +6,7 @@ import datetime
 import pyarrow.parquet as pq
 import pytest
 
-from setrnn.data.formats.tables import neutralise, write_table
+from setrnn.data.formats.write import neutralise, write_table
 from setrnn.errors import DataError
 
 ROWS = [

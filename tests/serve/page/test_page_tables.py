@@ -7,7 +7,7 @@ import pytest
 
 from page.page_site import chips, drop, expect, settled, wait_for
 from setrnn.data.formats import BadRows, ReadOptions, open_dataset
-from setrnn.data.formats.tables import neutralise
+from setrnn.data.formats.write import neutralise
 from setrnn.errors import DataError
 
 CATALOGUE = (

@@ -18,29 +18,21 @@ from setrnn.data.example import Example
 from setrnn.data.formats.printing import printable, shown
 from setrnn.data.formats.reader import (
     BadRows,
-    Format,
     ReadOptions,
-    Split,
     file_errors,
-    file_splits,
+    file_format,
     file_stem,
     numbered_lines,
 )
 from setrnn.data.formats.row import RowProblem, decode, example_maker, read_rows
 from setrnn.errors import DataError
 
-SUFFIX = ".json"
 CHOICES = "choices"
 FROM_NAME, TO_NAME = "labels", "text"  # of what we write: the names of the tags in the project
 _ADVICE = "Export the project as JSON or JSON-MIN. JSON Lines end in .jsonl."
 _WHOLE_FILE = 1 << 40  # bytes: an export is one line, and is read at once
 
 Row = Mapping[str, Any]
-
-
-def find(place: Path, options: ReadOptions) -> dict[str, Split]:
-    """Find a file, or train, valid and test in a folder."""
-    return file_splits(place, options, (SUFFIX,), read)
 
 
 def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:
@@ -270,6 +262,4 @@ def write_label_config(labels: Iterable[str]) -> str:
     )
 
 
-FORMAT = Format(
-    find, (SUFFIX,), has_fields=True, fixed_names="train.json, an export of Label Studio"
-)
+FORMAT = file_format(read, (".json",), fixed_names="train.json, an export of Label Studio")

@@ -251,13 +251,13 @@ def file_splits(
     return {split: Split((path,), partial(read, path, options)) for split, path in files.items()}
 
 
-def file_format(read: FileReader, suffixes: tuple[str, ...]) -> Format:
+def file_format(read: FileReader, suffixes: tuple[str, ...], fixed_names: str = "") -> Format:
     """Return a format of files that are found by their suffix and whose rows have named fields."""
 
     def find(place: Path, options: ReadOptions) -> dict[str, Split]:
         return file_splits(place, options, suffixes, read)
 
-    return Format(find, suffixes, has_fields=True)
+    return Format(find, suffixes, has_fields=True, fixed_names=fixed_names)
 
 
 def find_files(place: Path, suffixes: tuple[str, ...]) -> dict[str, Path]:

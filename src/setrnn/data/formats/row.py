@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from setrnn.data.example import Example, KnownLabels, rename_labels
-from setrnn.data.formats.column_names import N_FIELDS, advise_name, list_names
 from setrnn.data.formats.encodings import guess_encoding
 from setrnn.data.formats.label_cells import split_joined
 from setrnn.data.formats.printing import printable, shown
@@ -16,6 +16,20 @@ from setrnn.data.formats.reader import BadRows, ReadOptions
 from setrnn.errors import BadRowError, DataError
 
 Row = TypeVar("Row")
+
+N_COLUMNS, N_FIELDS = 1_000, 20  # that are listed: of a table, and of one row of JSON Lines
+LONGEST = 60  # characters of a name that is not near
+
+# What such columns are often called.
+USUAL_NAMES = {
+    "text": ("text", "description", "body", "content", "abstract", "summary", "title", "message"),
+    "labels": (
+        *("labels", "label", "tags", "genres", "genre", "categories", "category", "topics"),
+        *("topic", "keywords", "subjects", "classes", "listed_in"),
+    ),
+    "id": ("id", "key", "identifier", "uid", "number"),
+    "features": ("features", "feature"),
+}
 
 # What a cell may say; an empty one says nothing.
 _TRUTHS = {"": True, "true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -97,14 +111,15 @@ def example_maker(
 
 def check_characters(example: Example, options: ReadOptions) -> None:
     """Raise if a string holds NUL or cannot be written as UTF-8 (a lone surrogate)."""
-    _check_string(options.id_field, example.id)
-    _check_string(options.text_field, example.text)
-    for label in example.labels:
-        _check_string(options.labels_field, label)
-    for feature in example.features:
-        _check_string(options.features_field, feature)
-    for label in example.unknown:
-        _check_string(options.unknown_name, label)
+    for name, strings_of in (
+        (options.id_field, (example.id,)),
+        (options.text_field, (example.text,)),
+        (options.labels_field, example.labels),
+        (options.features_field, example.features),
+        (options.unknown_name, example.unknown),
+    ):
+        for each in strings_of:
+            _check_string(name, each)
 
 
 def decode(line: bytes) -> str:
@@ -145,23 +160,57 @@ def check_columns(path: Path, options: ReadOptions, columns: Iterable[str]) -> N
     """
     columns = list(columns)
     wanted = [(name, "--text-field") for name in options.text_fields]
-    if options.require_labels or options.labels_field != ReadOptions.labels_field:
-        wanted.append((options.labels_field, "--labels-field"))
-    if options.id_field != ReadOptions.id_field:
-        wanted.append((options.id_field, "--id-field"))
-    if options.features_field != ReadOptions.features_field:
-        wanted.append((options.features_field, "--features-field"))
-    if options.unknown_field is not None:
-        wanted.append((options.unknown_field, "--unknown-field"))
-    if options.complete_field is not None:
-        wanted.append((options.complete_field, "--complete-field"))
-    wanted.extend(options.known_fields.items())
+    for kind in ("labels", "id", "features", "unknown", "complete", "present", "absent"):
+        name = getattr(options, f"{kind}_field")
+        is_named = name != getattr(ReadOptions, f"{kind}_field")
+        if is_named or (kind == "labels" and options.require_labels):
+            wanted.append((name, f"--{kind}-field"))
     for name, flag in wanted:
         if name not in columns:
             raise DataError(
                 f"{path} has no column '{name}': it has {printable(list_names(name, columns))}. "
                 f"{printable(advise_name(name, columns))}Name the right one with {flag}."
             )
+
+
+def near_names(name: str, columns: Iterable[str]) -> list[str]:
+    """Return the columns that are spelled like a name, or usually hold the same.
+
+    Example:
+        >>> near_names("text", ["show_id", "Text ", "listed_in", "description"])
+        ['Text ', 'description']
+    """
+    plain = {column: column.strip().casefold() for column in columns}
+    wanted = name.casefold()
+    spelled = difflib.get_close_matches(wanted, plain.values(), n=len(plain) or 1)
+    usual = USUAL_NAMES.get(name, ())
+    ranked = [*spelled, *(each for each in plain.values() if wanted in each), *usual]
+    by_plain: dict[str, list[str]] = {}
+    for column, each in plain.items():
+        by_plain.setdefault(each, []).append(column)
+    return [column for each in dict.fromkeys(ranked) for column in by_plain.get(each, ())]
+
+
+def list_names(name: str, columns: Iterable[str], n_shown: int = N_COLUMNS) -> str:
+    """List columns, near ones first and never shortened.
+
+    Example:
+        >>> list_names("labels", ["id", "title", "genres"])
+        'genres, id, title'
+    """
+    columns = list(columns)
+    near = near_names(name, columns)
+    others = [each for each in columns if each not in near]
+    n_others = max(n_shown - len(near), 0)
+    short = [each if len(each) <= LONGEST else f"{each[:LONGEST]}..." for each in others[:n_others]]
+    more = f" and {len(others) - n_others} more" if len(others) > n_others else ""
+    return (", ".join([*near, *short]) or "none") + more
+
+
+def advise_name(name: str, columns: Iterable[str]) -> str:
+    """Return "Did you mean ...? " if a column is spelled like a name or usually holds the same."""
+    near = near_names(name, columns)
+    return f"Did you mean '{near[0]}'? " if near else ""
 
 
 def id_text(name: str, value: object) -> str:

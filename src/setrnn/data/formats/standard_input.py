@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from setrnn.data.example import Example
 from setrnn.data.formats import open_dataset
-from setrnn.data.formats.dialects import N_LINES, find_header
+from setrnn.data.formats.delimited import N_LINES, find_header
 from setrnn.data.formats.printing import printable
 from setrnn.data.formats.reader import (
     BadRows,
