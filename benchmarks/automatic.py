@@ -37,7 +37,7 @@ from setrnn.data.formats import BadRows, write_examples
 from setrnn.metrics import evaluate_label_sets, is_better
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.documents import example_batches
-from setrnn.tagging.evaluating import measure_rules
+from setrnn.tagging.evaluate import measure_rules
 
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
 from choose_sets import MEASURES, SHARES

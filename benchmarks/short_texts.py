@@ -237,7 +237,7 @@ def run_one(work: Path, task: Task, device: str, settings: list[str]) -> Result:
 
 def measure(tagger: Any, data: Path) -> dict[str, float]:  # noqa: ANN401 (imported late)
     from setrnn.tagging.documents import open_documents
-    from setrnn.tagging.evaluating import measure_rules
+    from setrnn.tagging.evaluate import measure_rules
 
     documents = open_documents(data, "valid")
     rules = [*MEASURED.values(), "set"]

@@ -31,18 +31,17 @@ if TYPE_CHECKING:
     from setrnn.report.figures.reliability import draw_reliability
     from setrnn.scale.crew import Crew
     from setrnn.scale.predict_files import TaggedFiles, predict_files
-    from setrnn.scale.prepare_files import prepare
     from setrnn.systems.limits import Limits
     from setrnn.tagging.calibrating import calibrate
     from setrnn.tagging.choosing import ChosenDocument, choose, write_chosen
     from setrnn.tagging.distilling import distil
     from setrnn.tagging.documents import open_documents
     from setrnn.tagging.estimator import SetRNNClassifier
-    from setrnn.tagging.evaluating import evaluate, evaluate_rules
-    from setrnn.tagging.evaluation import Evaluation
+    from setrnn.tagging.evaluate import Evaluation, evaluate, evaluate_rules
     from setrnn.tagging.explanation import Explanation
     from setrnn.tagging.loading import load
     from setrnn.tagging.mixing import mix
+    from setrnn.tagging.opening import prepare
     from setrnn.tagging.prediction import Completion, Prediction
     from setrnn.tagging.predictions import Predictions
     from setrnn.tagging.tagger import Tagger
@@ -54,12 +53,12 @@ __version__ = "1.0.0"
 # Each public name and its module. It is imported when first used: torch and scikit-learn take
 # seconds, and `setrnn --help` must not.
 _HOMES = {
-    "prepare": "setrnn.scale.prepare_files",
+    "prepare": "setrnn.tagging.opening",
     "train": "setrnn.tagging.train",
     "load": "setrnn.tagging.loading",
     "push": "setrnn.models.hub",
-    "evaluate": "setrnn.tagging.evaluating",
-    "evaluate_rules": "setrnn.tagging.evaluating",
+    "evaluate": "setrnn.tagging.evaluate",
+    "evaluate_rules": "setrnn.tagging.evaluate",
     "open_documents": "setrnn.tagging.documents",
     "calibrate": "setrnn.tagging.calibrating",
     "choose": "setrnn.tagging.choosing",
@@ -76,7 +75,7 @@ _HOMES = {
     "Predictions": "setrnn.tagging.predictions",
     "Completion": "setrnn.tagging.prediction",
     "Explanation": "setrnn.tagging.explanation",
-    "Evaluation": "setrnn.tagging.evaluation",
+    "Evaluation": "setrnn.tagging.evaluate",
     "predict_files": "setrnn.scale.predict_files",
     "Crew": "setrnn.scale.crew",
     "TaggedFiles": "setrnn.scale.predict_files",

@@ -14,7 +14,7 @@ from setrnn.data.example import Example
 from setrnn.data.formats import ReadOptions, write_examples
 from setrnn.data.prepared import Prepared
 from setrnn.tagging.documents import open_documents
-from setrnn.tagging.evaluating import evaluate
+from setrnn.tagging.evaluate import evaluate
 from setrnn.tagging.loading import load
 from setrnn.tagging.train import train
 

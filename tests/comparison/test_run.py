@@ -15,7 +15,7 @@ from setrnn.errors import TrainingError
 from setrnn.metrics import evaluate_sets, indicator_matrix
 from setrnn.tagging.calibrating import calibrate
 from setrnn.tagging.documents import prepared_batches
-from setrnn.tagging.evaluating import measure_rules
+from setrnn.tagging.evaluate import measure_rules
 from setrnn.tagging.loading import load
 from setrnn.training.loop import is_out_of_time
 from setrnn.training.run_folder import Position

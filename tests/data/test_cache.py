@@ -50,7 +50,7 @@ def at_once(action):
 
 def test_data_that_many_need_at_once_is_prepared_once(data, tmp_path, monkeypatch):
     made, events = [], []
-    prepare = cache.prepare_by
+    prepare = cache.prepare
 
     def prepare_slowly(*arguments, **options):
         made.append(1)
@@ -63,14 +63,14 @@ def test_data_that_many_need_at_once_is_prepared_once(data, tmp_path, monkeypatc
             is_noted.set()
 
     is_noted = threading.Event()
-    monkeypatch.setattr(cache, "prepare_by", prepare_slowly)
+    monkeypatch.setattr(cache, "prepare", prepare_slowly)
     found = at_once(lambda _: open_prepared(data, SETTINGS, tmp_path / "cache", note))
     assert len(made) == 1
     assert len({each.folder for each in found}) == 1
     assert {len(each.split("train")) for each in found} == {50}
     notes = [event.text for event in events if isinstance(event, Note)]
     assert all("is being written by" in text and "Waiting" in text for text in notes)
-    assert [event.n_done for event in events if isinstance(event, Progress)] == [50, 50]
+    assert [event.n_done for event in events if isinstance(event, Progress)] == [50, 50, 50]
     assert leftovers(tmp_path / "cache") == []
 
 
@@ -102,7 +102,7 @@ HANGS = """
 import sys, time
 from pathlib import Path
 from setrnn.config import TextSettings, VectorSettings
-from setrnn.data import encoding, vectors
+from setrnn.data import preparing, vectors
 from setrnn.data.cache import Source, open_prepared
 
 def hang(*_, **__):
@@ -111,7 +111,7 @@ def hang(*_, **__):
 
 file, folder, place = sys.argv[1:]
 if place == "prepare":
-    encoding.SplitWriter.append = hang
+    preparing.SplitWriter.append = hang
 else:
     vectors.np.savez = hang
 made = open_prepared(Source(file), TextSettings(min_count=1), Path(folder))

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from setrnn.config import TextSettings, TrainingSettings
-from setrnn.data.encoding import SplitWriter
 from setrnn.data.example import Example
 from setrnn.data.formats import BadRows, ReadOptions, open_dataset, write_examples
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.incomplete import Incomplete, estimate_forgotten
-from setrnn.data.preparing import prepare
+from setrnn.data.preparing import SplitWriter, prepare
 from setrnn.data.ragged import Ragged
 from setrnn.data.statistics import dataset_statistics
 from setrnn.errors import BadRowError, ConfigError, DataError
@@ -113,21 +112,13 @@ def test_damaged_unknown_labels_are_refused(tmp_path):
         type(prepared)(prepared.folder).split("train")
 
 
-def test_pieces_are_joined_as_if_written_at_once(tmp_path):
+def test_documents_with_unknown_labels_may_follow_others(tmp_path):
     known, unknown = [KNOWN] * 2, Ragged.from_lists([[1], [-1]])
     rows = Ragged.from_lists([[0], [2]])
-    for name, marks in (("first", None), ("second", unknown)):
-        with SplitWriter(tmp_path / name, np.uint16) as writer:
-            writer.append(known, rows, rows, marks)
-    with SplitWriter(tmp_path / "joined", np.uint16) as writer:
-        for name in ("first", "second", "first"):
-            writer.append_piece(tmp_path / name, np.arange(3, dtype=np.int32))
     with SplitWriter(tmp_path / "whole", np.uint16) as writer:
         for marks in (None, unknown, None):
             writer.append(known, rows, rows, marks)
-    for file in (tmp_path / "whole").iterdir():
-        assert file.read_bytes() == (tmp_path / "joined" / file.name).read_bytes()
-    offsets = np.fromfile(tmp_path / "joined" / "unknown_offsets.bin", dtype=np.int64)
+    offsets = np.fromfile(tmp_path / "whole" / "unknown_offsets.bin", dtype=np.int64)
     assert offsets.tolist() == [0, 0, 0, 1, 2, 2, 2]
 
 

@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setrnn.config import settings_hash
-from setrnn.data.encoding import SplitWriter
 from setrnn.data.example import Example
 from setrnn.data.prepared import DESCRIPTION_FILE, Prepared, is_prepared, write_description
-from setrnn.data.preparing import smallest_dtype
+from setrnn.data.preparing import SplitWriter, smallest_dtype
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, SetRNNError
 

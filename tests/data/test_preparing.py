@@ -9,17 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setrnn.config import TextSettings
-from setrnn.data import counting, encoding
+from setrnn.data import preparing
 from setrnn.data.example import Example
-from setrnn.data.preparing import prepare
+from setrnn.data.preparing import Sample, hash_text, prepare
 from setrnn.errors import DataError
 
 EVERY_WORD = TextSettings(min_count=1, stop_words="none")
 
 
 def set_batch(monkeypatch, size):
-    for module in (counting, encoding):
-        monkeypatch.setattr(module, "BATCH", size)
+    monkeypatch.setattr(preparing, "BATCH", size)
 
 
 def prepared_from(folder, text_settings=EVERY_WORD, **splits):
@@ -272,3 +271,16 @@ def test_any_documents_come_back(tmp_path_factory, train, test):
         )
         assert tokens == [row.tolist() for row in expected]
         assert all(0 < token < prepared.encoder.n_tokens for row in tokens for token in row)
+
+
+@given(st.lists(st.integers(0, 20), max_size=40), st.integers(1, 6))
+def test_a_sample_has_the_lowest_hashes_with_all_their_repeats(hashes, limit):
+    sample = Sample(limit)
+    for hashed in hashes:
+        sample.add(hashed, f"text {hashed}")
+    lowest = sorted(set(hashes))[:limit]
+    assert list(sample.texts()) == [f"text {each}" for each in sorted(hashes) if each in lowest]
+
+
+def test_hashes_are_the_same_in_every_process():
+    assert hash_text("rain") == 16087700009325496637

@@ -119,7 +119,7 @@ def test_what_is_said_of_acceptance_is_what_tagging_does(calibrated, many):
 
 
 def test_unseen_documents_are_better_calibrated(calibrated, taggers):
-    from setrnn.tagging.evaluating import evaluate
+    from setrnn.tagging.evaluate import evaluate
 
     unseen = list(islice(newsroom.examples("test"), 700))
     tagger, found = calibrated

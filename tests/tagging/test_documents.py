@@ -19,7 +19,7 @@ from setrnn.errors import DataError
 from setrnn.progress import Note, ignore_progress
 from setrnn.tagging.calibrating import calibrate
 from setrnn.tagging.documents import SeenCounts, example_batches, open_unseen
-from setrnn.tagging.evaluating import evaluate
+from setrnn.tagging.evaluate import evaluate
 from setrnn.tagging.loading import load
 from setrnn.tagging.mixing import join, mix
 from setrnn.tagging.opening import make_source, open_training_data

@@ -20,7 +20,7 @@ from setrnn.data.formats.parents import EMBEDDED_FILE
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.errors import DataError
 from setrnn.tagging.estimator import SetRNNClassifier
-from setrnn.tagging.evaluating import evaluate
+from setrnn.tagging.evaluate import evaluate
 from setrnn.tagging.train import train
 from small_taggers import SMALL_OVERRIDES
 

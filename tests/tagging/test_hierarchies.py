@@ -11,7 +11,7 @@ from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.models.card import describe_model, write_readme
 from setrnn.progress import Note
 from setrnn.systems.limits import Limits
-from setrnn.tagging.evaluating import evaluate
+from setrnn.tagging.evaluate import evaluate
 from setrnn.tagging.loading import load
 from setrnn.tagging.mixing import join
 from setrnn.tagging.train import train

@@ -14,7 +14,7 @@ from setrnn.methods import METHODS
 from setrnn.progress import Note
 from setrnn.tagging.calibrating import fit_calibration
 from setrnn.tagging.documents import example_batches, keep_complete, prepared_batches
-from setrnn.tagging.evaluating import evaluate, evaluate_rules
+from setrnn.tagging.evaluate import evaluate, evaluate_rules
 from setrnn.tagging.opening import note_incomplete
 from setrnn.training.start import TrainOptions, train_system
 from setrnn.training.validation import best_constant, validate

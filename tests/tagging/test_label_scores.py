@@ -10,8 +10,7 @@ from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.acceptance import LabelAcceptance
 from setrnn.tagging.calibrating import find_label_acceptance
 from setrnn.tagging.calibration import Calibration
-from setrnn.tagging.evaluating import measure_rules
-from setrnn.tagging.label_scores import LabelPairs, score_labels
+from setrnn.tagging.evaluate import LabelPairs, measure_rules, score_labels
 
 
 def test_each_label_is_counted_by_hand():

@@ -10,7 +10,7 @@ from setrnn import load
 from setrnn.data import newsroom
 from setrnn.model.shortlist import ShortlistEvidence
 from setrnn.tagging.calibrating import calibrate
-from setrnn.tagging.evaluating import evaluate
+from setrnn.tagging.evaluate import evaluate
 from small_taggers import SMALL, trained_tagger
 
 CONFIG = replace(SMALL, model=replace(SMALL.model, shortlist=3))

@@ -4,7 +4,7 @@ from tiny_runs import N_VALID, tiny_config
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES, evaluate_sets, indicator_matrix, is_better
 from setrnn.systems.recurrent import RecurrentSystem
-from setrnn.tagging.evaluating import evaluate
+from setrnn.tagging.evaluate import evaluate
 from setrnn.tagging.tagger import Tagger
 from setrnn.training import validation
 from setrnn.training.validation import MOST_CONSTANTS, best_constant, validate

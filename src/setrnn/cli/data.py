@@ -190,24 +190,6 @@ def prepare_folder(
     ] = None,
     valid: Valid = None,
     unlabelled: Unlabelled = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Read the files of DATA side by side, by N processes of this machine, or N "
-            "workers of the Ray cluster. The folder is the same for any N.",
-            show_default="this process; with --ray, one per core",
-        ),
-    ] = None,
-    ray: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Read the files of DATA on a Ray cluster: auto for that of this machine, local to "
-            "start one, or HOST:PORT. All nodes must see DATA and OUT.",
-            show_default=False,
-        ),
-    ] = None,
     config: ConfigFile = None,
     settings: SetOption = None,
 ) -> None:
@@ -221,8 +203,6 @@ def prepare_folder(
             config=config,
             settings=overrides,
             vectors=True,
-            workers=workers,
-            ray=ray,
             on_progress=show,
         )
     place = str(prepared.folder)  # for scripts as it is; on a terminal without control characters

@@ -31,7 +31,7 @@ from setrnn.metrics import MEASURES
 from setrnn.report.explanation_page import render_page
 
 if TYPE_CHECKING:
-    from setrnn.tagging.evaluation import Evaluation
+    from setrnn.tagging.evaluate import Evaluation
     from setrnn.tagging.prediction import Prediction
     from setrnn.tagging.tagger import Tagger
 
@@ -146,7 +146,7 @@ def _measure(
     """Show each measure by the rule made for it; return all measures, and the predictions."""
     from setrnn.systems.rules import rule_for
     from setrnn.tagging.documents import example_batches
-    from setrnn.tagging.evaluating import measure_rules
+    from setrnn.tagging.evaluate import measure_rules
 
     found = measure_rules(tagger, example_batches(tagger, examples), tagger.rules)
     evaluations = {rule: each.evaluation for rule, each in found.items()}

@@ -22,7 +22,7 @@ from setrnn.cli.progress import terminal_progress
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 
 if TYPE_CHECKING:
-    from setrnn.tagging.evaluation import Evaluation
+    from setrnn.tagging.evaluate import Evaluation
 
 
 @with_training

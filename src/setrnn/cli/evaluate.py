@@ -32,8 +32,7 @@ from setrnn.models.hub import name_place
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from setrnn.tagging.evaluation import AcceptedScores, Evaluation
-    from setrnn.tagging.label_scores import LabelScores
+    from setrnn.tagging.evaluate import AcceptedScores, Evaluation, LabelScores
 
 
 @with_reading

@@ -48,17 +48,15 @@ def train(
     from setrnn.model.devices import n_cores  # they load torch, which the help does not need
     from setrnn.models.card import summarise
     from setrnn.tagging.candidates import MOST_JOBS
-    from setrnn.tagging.learning import open_valid
     from setrnn.training.ranks import connected
 
-    source = reading.source(data)
     with (
         connected(training.device) as ranks,
         quiet(not ranks.is_first),
         terminal_progress() as show,
     ):
         tagger = setrnn.train(
-            source,
+            reading.source(data),
             method,
             jobs=jobs or min(n_cores(), MOST_JOBS),
             out=out,
@@ -73,7 +71,6 @@ def train(
             stdout.print(scores_of_members(tagger.notes["mixture"]))
         for line in summarise(tagger):
             note(line)
-    elif valid := open_valid(source, training.valid, not training.no_valid):
-        evaluation = setrnn.evaluate(tagger, valid)
-        title = f"On the valid part, by rule {evaluation.rule}"
-        stdout.print(scores_table(title, {tagger.method: evaluation.as_dict()}))
+    elif valid := tagger.notes.get("valid"):
+        title = f"On the valid part, by rule {valid['rule']}"
+        stdout.print(scores_table(title, {tagger.method: valid}))

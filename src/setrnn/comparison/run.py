@@ -33,8 +33,7 @@ from setrnn.systems.rules import RULES
 from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.calibrating import find_label_acceptance
 from setrnn.tagging.documents import prepared_batches
-from setrnn.tagging.evaluating import RuleResults, measure_rules
-from setrnn.tagging.evaluation import LEAST_LOG_PROB
+from setrnn.tagging.evaluate import LEAST_LOG_PROB, RuleResults, measure_rules
 from setrnn.tagging.fitting import train_prepared
 from setrnn.tagging.loading import load
 from setrnn.tagging.mixing import mix

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import marshal
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
 from setrnn.data.example import Example
-from setrnn.data.folders import file_hash, locked_after, recovered, remove_stale_lock
+from setrnn.data.folders import (
+    file_hash,
+    locked_after,
+    recovered,
+    remove_stale_lock,
+    temporary_folder,
+)
 from setrnn.data.formats import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
-from setrnn.data.formats.reader import OnBadRow, file_errors
-from setrnn.data.formats.several import join_splits
-from setrnn.data.languages import MOST_TEXTS, Look, read_stop_words, settle_language
-from setrnn.data.pieces import PieceHands, list_pieces
+from setrnn.data.formats.label_map import note_unused
+from setrnn.data.formats.reader import OnBadRow, file_errors, no_documents
+from setrnn.data.formats.several import join_splits, note_shared_id
+from setrnn.data.languages import MOST_TEXTS, read_stop_words, settle_language
 from setrnn.data.prepared import FORMAT, UNLABELLED, Prepared, is_prepared
-from setrnn.data.preparing import OnDocuments, describe_hierarchy, prepare_by
-from setrnn.data.splits import LEAST_VALID, MOST_SHARE, SEED, VALID_SHARE, with_valid
+from setrnn.data.preparing import BATCH, OnDocuments, prepare
+from setrnn.data.splits import LEAST_VALID, MOST_SHARE, SEED, VALID_SHARE, TrainCut, with_valid
+from setrnn.data.streaming import batched
 from setrnn.data.subwords import pretrained_encoder
 from setrnn.errors import DataError
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
@@ -120,7 +130,6 @@ def open_prepared(
     settings: TextSettings,
     folder: Path | None = None,
     on_progress: OnProgress = ignore_progress,
-    gather: Callable[[PieceHands], PieceHands] = lambda hands: hands,
 ) -> Prepared:
     """Return the prepared form of a DATA argument; make it if it does not exist.
 
@@ -132,7 +141,6 @@ def open_prepared(
         settings: how texts become words.
         folder: the folder of prepared folders; the cache if not given.
         on_progress: called with the progress and with notes for the user.
-        gather: returns who reads the data instead of this process.
     """
     place = source.prepared_folder
     if place is not None:
@@ -147,37 +155,150 @@ def open_prepared(
                 f"{place} is prepared already: give --hierarchy to setrnn data prepare."
             )
         return Prepared(place)
-    dataset = source.open()
+    dataset = replace(source, cut_valid=False).open()
     dataset.require("train")
-    pieces = list_pieces(dataset)  # before their files are hashed, so that later changes are found
+    is_cut = source.cut_valid and "valid" not in dataset.splits
+    dataset = replace(dataset, valid_is_cut=is_cut)
+    stamps = _stamp_files(dataset)  # before the files are hashed, so that later changes are found
     target = prepared_path(source, dataset, settings, folder)
     if not is_prepared(recovered(target)):
         with locked_after(target, lambda busy: on_progress(Note(busy))):
             if not is_prepared(recovered(target)):
-                count = _counter(on_progress)
-                settings, look = settle_language(sample_texts(source), settings)
-                hands = PieceHands(dataset, pieces, settings, source.on_bad_row, count)
-                return _prepare(source, gather(hands), look, target, on_progress)
+                return _prepare(source, dataset, stamps, settings, target, on_progress)
     else:
         remove_stale_lock(target)
     return Prepared(target)
 
 
 def _prepare(
-    source: Source, hands: PieceHands, look: Look, target: Path, on_progress: OnProgress
+    source: Source,
+    dataset: Dataset,
+    stamps: Mapping[Path, tuple[int, int]],
+    settings: TextSettings,
+    target: Path,
+    on_progress: OnProgress,
 ) -> Prepared:
-    dataset = hands.dataset
-    about = {
-        "name": dataset.name,
-        "source": {"data": dataset.name, "synthetic": source.places == (EMBEDDED,)},
-        "language": look.describe(),
-        **({"valid_is_cut": True} if dataset.valid_is_cut else {}),
-        **describe_hierarchy(source.options.hierarchy),
-    }
-    prepared = prepare_by(hands, target, hands.settings, about)
-    for text in dict.fromkeys(chain(*(rows.notes for rows in hands.bad_rows.values()))):
+    """Read the data once, into files beside `target`, and prepare these."""
+    report = _counter(on_progress)
+    with temporary_folder(target, is_private=True) as folder:
+        copies = {
+            name: CopiedSplit(dataset, name, folder / name, source.on_bad_row, report)
+            for name in dataset.splits
+        }
+        if changed := next((f for f, at in _stamp_files(dataset).items() if stamps[f] != at), None):
+            raise DataError(
+                f"{changed} has changed while it was being prepared. Run the same command again."
+            )
+        streams = {name: copy.read for name, copy in copies.items()}
+        if dataset.valid_is_cut:
+            parts = copies["train"].cut.cut_valid()
+            cut = {
+                name: partial(copies["train"].read, [each == part for each in parts])
+                for part, name in enumerate(("train", "valid"))
+            }
+            streams = {**cut, **{name: each for name, each in streams.items() if name != "train"}}
+        settings, look = settle_language(copies["train"].first_texts, settings)
+        about = {
+            "language": look.describe(),
+            "n_skipped_rows": {
+                name: copies[name].bad_rows.n_skipped if name in copies else 0 for name in streams
+            },
+            **({"valid_is_cut": True} if dataset.valid_is_cut else {}),
+        }
+        prepared = prepare(
+            streams,
+            target,
+            dataset.name,
+            settings,
+            {"data": dataset.name, "synthetic": source.places == (EMBEDDED,)},
+            report,
+            hierarchy=source.options.hierarchy,
+            about=about,
+        )
+    for text in dict.fromkeys(chain(*(each.bad_rows.notes for each in copies.values()))):
         on_progress(Note(text))
     return prepared
+
+
+class CopiedSplit:
+    """A split that is parsed once, and kept in a file that is fast to read again."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        name: str,
+        file: Path,
+        on_bad_row: OnBadRow,
+        on_documents: OnDocuments,
+    ) -> None:
+        split = dataset.splits[name]
+        self.bad_rows, self.cut = BadRows(on_bad_row), TrainCut(dataset.place)
+        self.first_texts: list[str] = []  # of files evenly chosen, to find their language
+        self._file = file
+        self._prefixes = [prefix for prefix, _ in split.joined] or [""]
+        self._has_prefix = split.id_prefix == "file" and bool(split.joined)
+        self._owner: dict[int, int] = {}  # the file of each id, by the hash of the id
+        n_files = len(split.pieces)
+        step, n_documents = max(n_files // FILES_LOOKED_AT, 1), 0
+        most = MOST_TEXTS // len(range(0, n_files, step))
+        with file.open("wb") as stream:
+            for number, piece in enumerate(split.pieces):
+                bad_rows = BadRows(on_bad_row)
+                n_texts = 0 if number % step else most
+                for batch in batched(piece.read(bad_rows), BATCH):
+                    self.first_texts += [each.text for each in batch[:n_texts]]
+                    n_texts -= min(n_texts, len(batch))
+                    if dataset.valid_is_cut and name == "train":
+                        for example in batch:
+                            self.cut.add(example)
+                    if split.id_prefix == "auto" and not self._has_prefix:
+                        self._compare_ids(number, batch)
+                    marshal.dump((number, [_pack(each) for each in batch]), stream)
+                    n_documents += len(batch)
+                    on_documents("reading", len(batch))
+                self.bad_rows.join(bad_rows)
+        if not n_documents:
+            what = f"The '{name}' part of {dataset.place}"
+            raise no_documents(split, what, self.bad_rows.n_skipped, self.bad_rows.first)
+        note_unused(self.bad_rows.unused, self.bad_rows)
+
+    def _compare_ids(self, number: int, batch: Sequence[Example]) -> None:
+        """Find an id that occurs in two files: then all ids begin with the name of their file."""
+        for example in batch:
+            if self._owner.setdefault(hash(example.id), number) != number:
+                note_shared_id(example.id, self._prefixes[number], self.bad_rows)
+                self._has_prefix = True
+                return
+
+    def read(self, is_kept: Sequence[bool] | None = None) -> Iterator[Example]:
+        """Yield the documents, or those that are kept."""
+        start, n_bytes = 0, self._file.stat().st_size
+        with self._file.open("rb") as stream:
+            while stream.tell() < n_bytes:
+                number, batch = marshal.load(stream)
+                prefix = f"{self._prefixes[number]}:" if self._has_prefix else ""
+                for row, (id_, text, labels, features, unknown, complete) in enumerate(
+                    batch, start
+                ):
+                    if is_kept is None or is_kept[row]:
+                        more = {"unknown": unknown, "complete": complete}
+                        yield Example(prefix + id_, text, labels, features, **more)
+                start += len(batch)
+
+
+def _pack(example: Example) -> tuple[Any, ...]:
+    each = example
+    return each.id, each.text, each.labels, each.features, each.unknown, each.complete
+
+
+def _stamp_files(dataset: Dataset) -> dict[Path, tuple[int, int]]:
+    """Return the size and the time of all files."""
+    stamps = {}
+    for file in chain.from_iterable(split.files for split in dataset.splits.values()):
+        with file_errors(file):
+            found = file.stat()
+        stamps[file] = (found.st_size, found.st_mtime_ns)
+    return stamps
 
 
 def sample_texts(source: Source) -> Iterator[str]:

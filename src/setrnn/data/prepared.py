@@ -32,12 +32,11 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.config import TextSettings, from_dict, settings_hash
-from setrnn.data.encoding import UNKNOWN
+from setrnn.data.folders import find_damage, seal_folder
 from setrnn.data.hierarchy import ClosedCount, Hierarchy, count_closed
 from setrnn.data.incomplete import is_sound, mark_unknown
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
-from setrnn.data.seals import find_damage, seal_folder
 from setrnn.data.subwords import load_text_encoder
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import DataError
@@ -45,6 +44,7 @@ from setrnn.errors import DataError
 FORMAT = 4
 DESCRIPTION_FILE = "prepared.json"
 HIERARCHY = "hierarchy"
+UNKNOWN = "unknown"  # the name of the files of labels that are not known
 UNLABELLED = "unlabelled"  # a split of texts without labels, for a student
 HASHED_BYTES = 1 << 30  # a larger folder is hashed only on request: about a second per GiB
 TOKEN_DTYPES = ("uint16", "int32")

@@ -71,21 +71,11 @@ def cut_train(
 
     @cache
     def part_of_documents(on_bad_row: OnBadRow) -> list[int]:
-        label_sets = []
-        number_of_text: dict[bytes, int] = {}
-        texts = []  # copies of a text have the same number
+        found = TrainCut(dataset.place)
         for example in train.read(BadRows(on_bad_row)):
-            label_sets.append(example.labels)
-            texts.append(number_of_text.setdefault(text_hash(example.text), len(number_of_text)))
-        chosen = list(shares.values()) if adapt is None else adapt(len(label_sets))
-        try:
-            parts = stratified_split(label_sets, chosen, seed, texts)
-        except DataError as error:
-            raise DataError(
-                f"{dataset.place}: train has too few different texts ({len(number_of_text)}) to be "
-                f"cut into {' and '.join(names)}. Add documents."
-            ) from error
-        return [int(part) for part in parts]
+            found.add(example)
+        chosen = list(shares.values()) if adapt is None else adapt(len(found.label_sets))
+        return found.cut(names, chosen, seed)
 
     def read(part: int, bad_rows: BadRows) -> Iterator[Example]:
         counted = bad_rows if part == 0 else BadRows(bad_rows.on_bad_row)
@@ -110,6 +100,37 @@ def _share_valid(n_documents: int) -> list[float]:
     """Return the shares of train and valid."""
     share = max(VALID_SHARE, min(LEAST_VALID / max(n_documents, 1), MOST_SHARE))
     return [1 - share, share]
+
+
+class TrainCut:
+    """Chooses the parts of documents that are given one by one."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self.label_sets: list[tuple[str, ...]] = []
+        self._number_of_text: dict[bytes, int] = {}
+        self._texts: list[int] = []  # copies of a text have the same number
+
+    def add(self, example: Example) -> None:
+        """Add the next document of train."""
+        self.label_sets.append(example.labels)
+        numbers = self._number_of_text
+        self._texts.append(numbers.setdefault(text_hash(example.text), len(numbers)))
+
+    def cut_valid(self) -> list[int]:
+        """Return the part of each document, as `with_valid` cuts them: 0 for train, 1 for valid."""
+        return self.cut(["train", "valid"], _share_valid(len(self.label_sets)), SEED)
+
+    def cut(self, names: Sequence[str], shares: Sequence[float], seed: int) -> list[int]:
+        """Return the part of each document."""
+        try:
+            parts = stratified_split(self.label_sets, shares, seed, self._texts)
+        except DataError as error:
+            raise DataError(
+                f"{self.place}: train has too few different texts ({len(self._number_of_text)}) to "
+                f"be cut into {' and '.join(names)}. Add documents."
+            ) from error
+        return [int(part) for part in parts]
 
 
 def stratified_split(

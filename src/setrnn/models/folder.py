@@ -33,6 +33,7 @@ from setrnn.data.folders import (
     is_temporary,
     locked,
     recovered,
+    seal_file,
     temporary_folder,
     whole_file,
     whole_folder,
@@ -41,7 +42,6 @@ from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.joint_encoder import join_encoders
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.prepared import HIERARCHY
-from setrnn.data.seals import seal_file
 from setrnn.data.subwords import load_text_encoder
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, ModelError

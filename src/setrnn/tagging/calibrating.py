@@ -33,7 +33,7 @@ from setrnn.tagging.calibration_documents import (
     accept_label_probs,
 )
 from setrnn.tagging.documents import Documents, LabelledDocuments, open_documents, open_unseen
-from setrnn.tagging.evaluating import check_tagger
+from setrnn.tagging.evaluate import check_tagger
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.targets import note_targets
 from setrnn.training.failures import explain_full_gpu

@@ -10,8 +10,7 @@ from setrnn.metrics import LOWER_IS_BETTER, MEASURES, is_better
 from setrnn.progress import Note, OnProgress
 from setrnn.systems.rules import RULES, rule_for
 from setrnn.tagging.documents import LabelledDocuments, open_documents
-from setrnn.tagging.evaluating import measure_rules
-from setrnn.tagging.evaluation import Evaluation
+from setrnn.tagging.evaluate import Evaluation, measure_rules
 from setrnn.tagging.opening import Data, make_training_source
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.validation import best_constant, has_valid, validate

@@ -200,6 +200,39 @@ def open_training_data(
     return prepared, fit_to_data(replace(config, text=prepared.text_settings), prepared)
 
 
+def prepare(
+    data: Data,
+    *,
+    out: str | Path | None = None,
+    valid: str | Path | None = None,
+    preset: str = "default",
+    config: Config | str | Path | None = None,
+    settings: Settings = (),
+    vectors: bool = False,
+    on_progress: OnProgress = ignore_progress,
+) -> Prepared:
+    """Turn data into a memory-mapped folder for training, or find the folder made before.
+
+    The prepared folder is made in `out`, or in the cache if that is None. With `vectors`, it also
+    gets the word vectors that networks start from. The other arguments are those of `train`.
+
+    Example:
+        >>> import setrnn
+        >>> prepared = setrnn.prepare("newsroom")
+        >>> prepared.description["n_documents"]["train"]
+        4800
+        >>> tagger = setrnn.train(prepared, "br")
+    """
+    full = choose_config(preset, config, list_overrides(settings))
+    folder = None if out is None else Path(out)
+    prepared = open_prepared(make_source(data, valid), full.text, folder, on_progress)
+    warn_of_skipped_rows(prepared, on_progress)
+    note_cut_documents(prepared, on_progress)
+    if vectors:
+        make_vectors(prepared, full, on_progress)
+    return prepared
+
+
 def warn_of_skipped_rows(prepared: Prepared, on_progress: OnProgress) -> None:
     """Report how many rows of the data were skipped."""
     if prepared.n_skipped_rows:

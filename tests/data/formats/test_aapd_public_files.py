@@ -16,7 +16,7 @@ from setrnn.config import load_config
 from setrnn.data.cache import Source
 from setrnn.data.formats import BadRows, open_dataset
 from setrnn.metrics import evaluate_label_sets
-from setrnn.tagging.evaluating import evaluate
+from setrnn.tagging.evaluate import evaluate
 from small_taggers import trained_tagger
 
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data" / "aapd"

@@ -10,7 +10,7 @@ from setrnn.metrics import evaluate_label_sets
 from setrnn.progress import Note
 from setrnn.systems.limits import Limits
 from setrnn.tagging.documents import prepared_batches
-from setrnn.tagging.evaluating import evaluate, measure_rules
+from setrnn.tagging.evaluate import evaluate, measure_rules
 from small_taggers import with_thresholds
 
 

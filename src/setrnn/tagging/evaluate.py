@@ -1,32 +1,42 @@
 """Measure a tagger on documents whose labels are known."""
 
+# n documents, L labels
+
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import asdict, dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
+import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.data.formats import make_hierarchy
 from setrnn.data.formats.parents import Parents
-from setrnn.data.hierarchy import Hierarchy, score_in_hierarchy
+from setrnn.data.hierarchy import HierarchicalScores, Hierarchy, score_in_hierarchy
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import (
     RankingScores,
     Scores,
     evaluate_label_sets,
     evaluate_ranking,
+    hide_labels,
     indicator_matrices,
+    overlap_by_label,
 )
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress
-from setrnn.systems.candidates import Bools, Floats, to_probability
+from setrnn.systems.candidates import Bools, Floats, Floats32, to_probability
 from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import NO_RULE, BatchSearch, ChosenSets, Question
 from setrnn.systems.rules import count_candidates, find_rule
 from setrnn.systems.true_marginals import TrueMarginals, hide_probs
-from setrnn.tagging.acceptance import reliability
+from setrnn.tagging.acceptance import (
+    LEAST_SHOWN,
+    LabelAcceptance,
+    accuracy_interval,
+    reliability,
+)
 from setrnn.tagging.documents import (
     MEASURED_ON_SEEN,
     MOST_SEEN,
@@ -36,21 +46,125 @@ from setrnn.tagging.documents import (
     find_hierarchy,
     open_documents,
 )
-from setrnn.tagging.evaluation import (
-    Evaluation,
-    score_accepted,
-    score_certificates,
-    score_log_likelihood,
-)
-from setrnn.tagging.label_scores import LabelPairs, LabelProbabilityScores, score_labels
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.truth import Truth
 
 RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
+LEAST_LOG_PROB = float(np.log(1e-12))  # so that one impossible set does not decide the mean
+SURE = 0.95  # labels of at least this probability should nearly always be right
 
 OnDocuments: TypeAlias = Callable[[int], None]  # called with the documents done since the last call
 OnMarginals: TypeAlias = Callable[[TrueMarginals], None]
+
+
+@dataclass(frozen=True)
+class LabelScores:
+    """The measures of one label.
+
+    Precision is None if the label is never predicted, recall if it never occurs.
+    """
+
+    label: str
+    support: int  # documents that have it
+    n_predicted: int
+    precision: float | None
+    recall: float | None
+    f1: float
+    threshold: float | None  # it is accepted from this probability on; None if never
+    n_accepted: int | None  # None if the model has no acceptance of labels
+    accepted_share: float | None  # of the documents where it is predicted
+    accepted_accuracy: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class LabelProbabilityScores:
+    """How often labels are right, over pairs of a document and a label above 0.05."""
+
+    label_calibration_error: float
+    label_calibration_error_raw: float  # of the model's own probabilities
+    n_label_pairs: int
+    n_sure_labels: int  # pairs of 0.95 or more
+    sure_labels_right: float | None  # the share of them that is right
+
+
+@dataclass(frozen=True)
+class SetLogLikelihood:
+    """The mean of log p(true set), over documents all of whose labels the model knows."""
+
+    mean: float | None  # None if there are no such documents
+    n_impossible_sets: int  # sets of probability below 1e-12, counted as 1e-12
+
+
+@dataclass(frozen=True)
+class CertificateScores:
+    """What the search proves, over the predictions that have a certificate."""
+
+    share_proved: float
+    pruned_mass: float  # mean
+
+
+@dataclass(frozen=True)
+class AcceptedScores:
+    """The accuracy of the accepted predictions, with its 95% confidence interval."""
+
+    n_accepted: int
+    share_accepted: float
+    accuracy_accepted: float | None  # None if nothing was accepted
+    accuracy_accepted_low: float
+    accuracy_accepted_high: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The measures of one model by one rule, on one set of documents."""
+
+    rule: str
+    scores: Scores
+    ranking: RankingScores  # by p(label | document); does not depend on the rule
+    # The mean probability of the predicted sets; by rule "set" and well calibrated, it is near
+    # the subset accuracy.
+    mean_probability: float
+    calibration_error: float  # the expected calibration error of the predictions
+    calibration_error_raw: float  # the same with the model's own probabilities
+    # Prediction by the rule, with the search for many sets that all measures share.
+    documents_per_second: float
+    missing_mass: float  # the mean probability of the sets that were not found
+    set_log_likelihood: SetLogLikelihood
+    label_probabilities: LabelProbabilityScores  # does not depend on the rule
+    labels: tuple[LabelScores, ...]  # the most frequent first; not part of `as_dict`
+    accepted: AcceptedScores | None = None  # None if the model has no acceptance for the rule
+    certificates: CertificateScores | None = None  # of set-rnn-exact, by rule "set"
+    share_trained_on: float = 0.0  # of the documents, that the model was trained on; see `is_seen`
+    hierarchical: HierarchicalScores | None = None  # None without a hierarchy
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether the model was trained on so many documents that the measures are too good."""
+        return self.share_trained_on > MOST_SEEN
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all measures as plain values."""
+        return {
+            "rule": self.rule,
+            **self.scores.as_dict(),
+            **self.ranking.as_dict(),
+            "mean_probability": self.mean_probability,
+            "missing_mass": self.missing_mass,
+            "set_log_likelihood": self.set_log_likelihood.mean,
+            "n_impossible_sets": self.set_log_likelihood.n_impossible_sets,
+            "calibration_error": self.calibration_error,
+            "calibration_error_raw": self.calibration_error_raw,
+            **asdict(self.label_probabilities),
+            **({} if self.accepted is None else asdict(self.accepted)),
+            **({} if self.certificates is None else asdict(self.certificates)),
+            **({} if self.hierarchical is None else asdict(self.hierarchical)),
+            "share_trained_on": self.share_trained_on,
+            "documents_per_second": round(self.documents_per_second, 1),
+        }
 
 
 @dataclass(frozen=True)
@@ -336,3 +450,157 @@ def _mean_ranking(parts: list[RankingScores]) -> RankingScores:
         precision={k: mean([part.precision[k] for part in parts]) for k in parts[0].precision},
         ndcg={k: mean([part.ndcg[k] for part in parts]) for k in parts[0].ndcg},
     )
+
+
+class Truth:
+    """The true labels of all documents, collected batch by batch."""
+
+    def __init__(self) -> None:
+        self.labels: list[tuple[str, ...]] = []
+        self._unknown: list[Any] = []  # sparse, one per batch
+        self._is_complete: list[Bools] = []
+
+    def add(self, batch: Batch) -> None:
+        """Add the documents of a batch."""
+        self.labels.extend(batch.labels)
+        self._is_complete.append(batch.is_complete)
+        self._unknown.append(
+            None if batch.unknown is None else scipy.sparse.csr_array(batch.unknown)
+        )
+
+    @property
+    def is_complete(self) -> Bools:
+        """Whether all labels of each document are known: (n,)."""
+        return np.concatenate(self._is_complete)
+
+    def unknown(self, n_labels: int) -> Any:  # noqa: ANN401 (sparse)
+        """Mark the labels that are not known, (n, L); None if all are."""
+        if all(each is None for each in self._unknown):
+            return None
+        pairs = zip(self._unknown, self._is_complete, strict=True)
+        shapes = [((len(rows), n_labels), each) for each, rows in pairs]
+        parts = [
+            scipy.sparse.csr_array(shape, dtype=bool) if each is None else each
+            for shape, each in shapes
+        ]
+        return scipy.sparse.csr_array(scipy.sparse.vstack(parts))
+
+
+def score_log_likelihood(true_log_probs: Sequence[float | None]) -> SetLogLikelihood:
+    """Return the mean log-probability of the true sets; None marks those that are left out."""
+    log_probs = np.array([each for each in true_log_probs if each is not None])
+    mean = float(np.maximum(log_probs, LEAST_LOG_PROB).mean()) if len(log_probs) else None
+    return SetLogLikelihood(mean, int((log_probs < LEAST_LOG_PROB).sum()))
+
+
+def score_certificates(predicted: Sequence[Prediction]) -> CertificateScores | None:
+    """Return the means over the predictions with a certificate; None if there are none."""
+    found = [each.certificate for each in predicted if each.certificate is not None]
+    if not found:
+        return None
+    return CertificateScores(
+        float(np.mean([each.proved for each in found])),
+        float(np.mean([each.pruned_mass for each in found])),
+    )
+
+
+def score_accepted(predicted: Sequence[Prediction], is_right: Bools) -> AcceptedScores | None:
+    """Return the accuracy of the accepted predictions; None if acceptance is not known."""
+    if not predicted or predicted[0].accepted is None:
+        return None
+    is_accepted = np.array([each.accepted for each in predicted])
+    n, n_right = int(is_accepted.sum()), int(is_right[is_accepted].sum())
+    low, high = accuracy_interval(n_right, n)
+    return AcceptedScores(n, n / len(predicted), n_right / n if n else None, low, high)
+
+
+def score_labels(
+    truth: Sequence[tuple[str, ...]],
+    predictions: Sequence[Prediction],
+    names: Sequence[str],
+    acceptance: LabelAcceptance | None = None,
+    unknown: Any = None,  # noqa: ANN401 (sparse)
+) -> tuple[LabelScores, ...]:
+    """Measure each label of a model, the most frequent first.
+
+    Predictions of labels that are not known, marked in `unknown` (n, L), are not counted.
+    """
+    found = overlap_by_label(*_matrices(truth, [p.labels for p in predictions], names, unknown))
+    accepted_sets = [each.accepted_labels or () for each in predictions]
+    accepted = overlap_by_label(*_matrices(truth, accepted_sets, names, unknown))
+    has_acceptance = any(each.accepted_labels is not None for each in predictions)
+    order = np.argsort(-found.n_true[: len(names)], kind="stable")
+    return tuple(
+        LabelScores(
+            label=names[label],
+            support=int(found.n_true[label]),
+            n_predicted=int(found.n_predicted[label]),
+            precision=_share(found.n_correct[label], found.n_predicted[label]),
+            recall=_share(found.n_correct[label], found.n_true[label]),
+            f1=float(found.f1(empty=0.0)[label]),
+            threshold=_threshold(acceptance, label),
+            n_accepted=int(accepted.n_predicted[label]) if has_acceptance else None,
+            accepted_share=_share(accepted.n_predicted[label], found.n_predicted[label])
+            if has_acceptance
+            else None,
+            accepted_accuracy=_share(accepted.n_correct[label], accepted.n_predicted[label]),
+        )
+        for label in order
+    )
+
+
+def _matrices(
+    truth: Sequence[tuple[str, ...]],
+    label_sets: Sequence[tuple[str, ...]],
+    names: Sequence[str],
+    unknown: Any,  # noqa: ANN401 (sparse)
+) -> tuple[Any, Any]:
+    both = indicator_matrices(truth, label_sets, names)
+    if unknown is None:
+        return both.truth, both.predicted
+    marks = unknown.copy()
+    marks.resize(both.truth.shape)
+    return both.truth, hide_labels(both.predicted, marks)
+
+
+def _threshold(acceptance: LabelAcceptance | None, label: int) -> float | None:
+    if acceptance is None or acceptance.thresholds[label] > 1:
+        return None
+    return float(acceptance.thresholds[label])
+
+
+def _share(n: int, of: int) -> float | None:
+    return float(n / of) if of else None
+
+
+class LabelPairs:
+    """The pairs of a document and a label that are shown, collected batch by batch."""
+
+    def __init__(self) -> None:
+        self.own: list[tuple[Floats, Bools]] = []
+        self.calibrated: list[tuple[Floats, Bools]] = []
+
+    def add(self, own: Floats32, calibrated: Floats32, truth: Any) -> None:  # noqa: ANN401 (sparse)
+        """Add the probabilities (n, L) of a batch, and its true labels as a sparse matrix."""
+        is_label = np.zeros(own.shape, dtype=bool)
+        row, column = truth.nonzero()
+        is_model = column < own.shape[1]
+        is_label[row[is_model], column[is_model]] = True
+        for kept, probs in ((self.own, own), (self.calibrated, calibrated)):
+            is_shown = probs > LEAST_SHOWN
+            kept.append((probs[is_shown].astype(np.float64), is_label[is_shown]))
+
+    def measure(self) -> LabelProbabilityScores:
+        """Measure all pairs."""
+        errors = []
+        for kept in (self.calibrated, self.own):
+            probs = np.concatenate([each for each, _ in kept])
+            is_right = np.concatenate([each for _, each in kept])
+            errors.append(reliability(probs, is_right).error if len(probs) else 0.0)
+        probs = np.concatenate([each for each, _ in self.calibrated])
+        is_right = np.concatenate([each for _, each in self.calibrated])
+        is_sure = probs >= SURE
+        n_sure, n_right = int(is_sure.sum()), int(is_right[is_sure].sum())
+        return LabelProbabilityScores(
+            errors[0], errors[1], len(probs), n_sure, n_right / n_sure if n_sure else None
+        )
