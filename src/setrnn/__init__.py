@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from setrnn.models.hub import push
     from setrnn.report.build import build_report
     from setrnn.report.figures.reliability import draw_reliability
-    from setrnn.scale.crew import Crew
-    from setrnn.scale.predict_files import TaggedFiles, predict_files
     from setrnn.systems.limits import Limits
     from setrnn.tagging.calibrating import calibrate
     from setrnn.tagging.choosing import ChosenDocument, choose, write_chosen
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.estimator import SetRNNClassifier
     from setrnn.tagging.evaluate import Evaluation, evaluate, evaluate_rules
     from setrnn.tagging.explanation import Explanation
+    from setrnn.tagging.files import TaggedFiles, predict_files
     from setrnn.tagging.loading import load
     from setrnn.tagging.mixing import mix
     from setrnn.tagging.opening import prepare
@@ -76,9 +75,8 @@ _HOMES = {
     "Completion": "setrnn.tagging.prediction",
     "Explanation": "setrnn.tagging.explanation",
     "Evaluation": "setrnn.tagging.evaluate",
-    "predict_files": "setrnn.scale.predict_files",
-    "Crew": "setrnn.scale.crew",
-    "TaggedFiles": "setrnn.scale.predict_files",
+    "predict_files": "setrnn.tagging.files",
+    "TaggedFiles": "setrnn.tagging.files",
     "Limits": "setrnn.systems.limits",
     "Example": "setrnn.data.example",
     "Source": "setrnn.data.cache",
@@ -105,7 +103,6 @@ __all__ = [
     "ComparisonResult",
     "Completion",
     "ConfigError",
-    "Crew",
     "DataError",
     "Evaluation",
     "Example",

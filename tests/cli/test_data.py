@@ -203,14 +203,6 @@ def test_prepare_names_a_folder_by_its_settings_and_finds_it_again(setrnn, corpu
     assert prepare("--set", "text.max_words=10") != first
 
 
-def test_preparing_without_a_cluster_is_one_line(setrnn, corpus, place):
-    pytest.importorskip("ray")
-    result = setrnn("data", "prepare", corpus, "--ray", "127.0.0.1:1", "--out", "never")
-    assert result.code == 1
-    assert "No Ray cluster" in result.err
-    assert not (place / "never").exists()
-
-
 def test_prepared_folders_are_for_training_only(setrnn, corpus, place):
     folder = setrnn("data", "prepare", corpus, "--vectors", "none").out.strip()
     result = setrnn("data", "convert", folder, "out")

@@ -25,7 +25,6 @@ from setrnn.data.formats import READERS
 from setrnn.methods import METHODS
 from setrnn.model.encoders import ENCODERS
 from tiny_transformers import save_transformer
-from workers_here import WorkersHere
 
 # Pages of measurements: on data that are not shipped, for hours, on a GPU.
 MEASUREMENTS = {
@@ -40,13 +39,13 @@ RUN_ELSEWHERE = {
     r"setrnn distil": "tests/cli/test_distil.py",
     r"setrnn train (?!.*--method)": "tests/cli/test_train_without_method.py",
     r"setrnn --install-completion": "tests/cli/test_shell_completion.py",
-    r".* --ray ": "tests/scale/test_ray_jobs.py",
+    r".* --ray ": "tests/faults/test_ray_cluster.py",
     r".* --resume": "tests/docs/test_training_page.py",
     r".* --preset transformer": "tests/cli/test_pretrained_encoders.py",
     r".* (prepared/|debtags)": "measured on data that are not shipped",
 }
 OTHER_PROGRAMS = {
-    "ray": "tests/scale/test_ray_jobs.py",
+    "ray": "tests/faults/test_ray_cluster.py",
     "torchrun": "tests/faults/test_torchrun.py",
     "kill": "tests/cli/test_serve.py",
     "openssl": "tests/serve/test_reverse_proxy.py",
@@ -219,7 +218,6 @@ ADDED_TO = {"setrnn.data.formats.READERS": READERS, "setrnn.model.encoders.ENCOD
 def test_the_python_of_a_page_runs(page, small_examples, tmp_path, monkeypatch):
     for place, entries in ADDED_TO.items():  # pages add to them
         monkeypatch.setattr(place, dict(entries))
-    monkeypatch.setattr("setrnn.scale.predict_files.hire", lambda work, *_: WorkersHere(work))
     few = small_examples["train"][:20]
     names = {
         "__name__": "__main__",

@@ -1,75 +1,57 @@
-"""Workers on a Ray cluster of this machine: a death loses nothing."""
+"""Tag Parquet files on a Ray cluster of this machine: each row once, also after a kill."""
 
-import json
+import multiprocessing
+import os
+import signal
+import time
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import setrnn
-from setrnn.data import newsroom
-from setrnn.scale.ray_workers import RayWorkers
+from setrnn.errors import DataError
 
-ray = pytest.importorskip("ray")
-
-
-@pytest.fixture
-def cluster(monkeypatch):
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    yield setrnn.Crew(workers=1, ray="local")
-    ray.shutdown()
+N_FILES, N_ROWS = 3, 400
 
 
-def test_a_worker_that_is_killed_is_replaced(taggers, tmp_path, cluster, monkeypatch):
+def tag(folder, **how):
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    place, out = f"{folder}/in/*.parquet", f"{folder}/tags/"
+    return setrnn.predict_files(folder / "model", place, out, ray="local", chunk_rows=20, **how)
+
+
+def wait_for_files(folder, n_files, process):
+    while process.is_alive() and len(list(folder.glob("tags/rows/*.parquet"))) < n_files:
+        time.sleep(0.05)
+
+
+@pytest.mark.faults
+def test_rows_are_written_once_after_a_kill(taggers, tmp_path):
+    ray = pytest.importorskip("ray")
     taggers["br"].save(tmp_path / "model")
-    tasks, submit = [], RayWorkers.submit
-
-    def submit_and_kill(self, task):
-        submit(self, task)
-        tasks.append(task)
-        if len(tasks) == 3:
-            ray.kill(self._actors[0].handle)
-
-    monkeypatch.setattr(RayWorkers, "submit", submit_and_kill)
-    done = setrnn.predict_files(
-        tmp_path / "model",
-        "newsroom",
-        tmp_path / "tags",
-        shard_rows=100,
-        crew=cluster,
-    )
-    assert len(tasks) == len(done.files) + 1
-    documents = [(each.text, each.features) for each in newsroom.examples("test")]
-    rows = [
-        json.loads(line)["labels"]
-        for each in done.files
-        for line in (tmp_path / "tags" / each).read_text(encoding="utf-8").splitlines()
-    ]
-    assert rows == [list(each.labels) for each in taggers["br"].tag_stream(documents)]
-
-
-def test_preparing_on_a_cluster_makes_the_same_bytes(tmp_path, cluster, monkeypatch):
-    """A worker is killed in each pass."""
-    rows = [
-        json.dumps({"text": each.text, "labels": each.labels}) for each in newsroom.examples("test")
-    ]
-    for number in range(4):
-        part = "\n".join(rows[number::4])
-        (tmp_path / f"{number}.jsonl").write_text(part, encoding="utf-8")
-    tasks, submit = [], RayWorkers.submit
-
-    def submit_and_kill(self, task):
-        submit(self, task)
-        tasks.append(task)
-        if len(tasks) in (2, 7, 12):
-            ray.kill(self._actors[0].handle)
-
-    monkeypatch.setattr(RayWorkers, "submit", submit_and_kill)
-    folders = [
-        setrnn.prepare(str(tmp_path / "*.jsonl"), out=tmp_path / name, **crew).folder
-        for name, crew in (("alone", {}), ("ray", {"workers": 1, "ray": cluster.ray}))
-    ]
-    alone, on_ray = [
-        {file.name: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-        for folder in folders
-    ]
-    assert on_ray == alone
-    assert len(tasks) == 3 * 4 + 3  # labels, words, ids
+    (tmp_path / "in").mkdir()
+    for number in range(N_FILES):  # with the same ids in all files, and rows without one
+        rows = [{"id": str(n) if n % 2 else None, "text": f"storm {n}"} for n in range(N_ROWS)]
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / f"in/{number}.parquet")
+    process = multiprocessing.get_context("spawn").Process(target=tag, args=(tmp_path,))
+    process.start()
+    wait_for_files(tmp_path, 5, process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    try:
+        done = tag(tmp_path)
+        table = pq.read_table(tmp_path / "tags/rows")
+        assert done.n_documents == table.num_rows == N_FILES * N_ROWS
+        assert len(set(table["row_hash"].to_pylist())) == N_FILES * N_ROWS
+        expected = taggers["br"].tag(["storm 7"])[0].labels
+        rows = [row for row in table.to_pylist() if row["text"] == "storm 7"]
+        assert [tuple(row["labels"]) for row in rows] == [expected] * N_FILES
+        assert tag(tmp_path).files == done.files  # nothing is written again
+        with pytest.raises(DataError, match="top"):
+            tag(tmp_path, top=2)
+        (tmp_path / "tags" / done.files[0]).unlink()
+        with pytest.raises(DataError, match="rows instead of"):
+            tag(tmp_path)
+    finally:
+        ray.shutdown()

@@ -61,7 +61,9 @@ def kill_node(cluster):
 
 def kill_worker(cluster):
     """Kill the worker of the run; the run's own process notices, and ends."""
-    workers = [pid for pid in descendants(os.getpid()) if command_of(pid).startswith("ray::_Actor")]
+    workers = [
+        pid for pid in descendants(os.getpid()) if command_of(pid).startswith("ray::_run_job")
+    ]
     assert workers
     for pid in workers:
         os.kill(pid, signal.SIGKILL)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,8 +24,7 @@ from setrnn.cli.options import (
     with_group,
     with_reading,
 )
-from setrnn.cli.predict_files import FolderOptions, predict_into_folder
-from setrnn.cli.progress import documents_progress, load_model
+from setrnn.cli.progress import documents_progress, load_model, terminal_progress
 from setrnn.cli.terminal import escape_json
 from setrnn.config import settings_hash
 from setrnn.data.cache import Source
@@ -102,19 +101,60 @@ def with_limits(command: Callable[..., None]) -> Callable[..., None]:
     return with_group(command, "limits", LimitOptions)
 
 
-def with_folder(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a folder of shards to a command, which gets them as `folder`."""
-    return with_group(command, "folder", FolderOptions)
+def _option(metavar: str, text: str) -> Any:  # noqa: ANN401 (typer has no narrower type)
+    group = "Options for many documents"
+    return typer.Option(metavar=metavar, help=text, rich_help_panel=group, show_default=False)
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """Who tags many documents, as given on the command line."""
+
+    workers: Annotated[
+        int | None,
+        _option(
+            "N",
+            "Tag by N processes. The same command resumes after a stop. Default with a "
+            "folder: one per core, or per GPU.",
+        ),
+    ] = None
+    ray: Annotated[
+        str | None,
+        _option(
+            "ADDRESS",
+            "Tag Parquet files into a folder on a Ray cluster: auto for that of "
+            "this machine, local to start one, or HOST:PORT. All nodes must see MODEL, INPUT "
+            "and the folder.",
+        ),
+    ] = None
+    gpus_per_worker: Annotated[
+        float | None,
+        _option("N", "The GPUs of each worker on a Ray cluster, such as 0.5."),
+    ] = None
+    format_out: Annotated[
+        str | None,
+        _option("jsonl|csv|parquet", "The format of the parts in a folder. Default: jsonl."),
+    ] = None
+    chunk_rows: Annotated[int | None, _option("N", "The rows of each part. Default: 5,000.")] = None
+
+    def given(self) -> dict[str, Any]:
+        """Return the options that were given."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def with_workers(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options for many documents to a command, which gets them as `many`."""
+    return with_group(command, "many", WorkerOptions)
 
 
 @with_reading
 @with_limits
-@with_folder
+@with_workers
 def predict(
     model: Model,
     reading: Reading,
     limits: LimitOptions,
-    folder: FolderOptions,
+    many: WorkerOptions,
     data: Annotated[
         list[str] | None,
         typer.Argument(
@@ -133,7 +173,7 @@ def predict(
         typer.Option(
             help="The file to write: .csv and .parquet keep the columns of INPUT, any other is "
             "JSON Lines; - writes to standard output. A name that ends in / is a folder of "
-            "shards, which several workers write."
+            "parts, which several workers write."
         ),
     ] = STDIN,
     to: Annotated[
@@ -189,27 +229,31 @@ def predict(
         raise ConfigError("Name the documents to tag: either INPUT or --text.")
     wanted = limits.limits()
     has_known = present_field is not None or absent_field is not None
-    if out.endswith("/"):
-        if text or STDIN in (data or []) or has_known or to is not None:
+    if out.endswith("/") or many.given():
+        if out == STDIN or text or STDIN in (data or []) or has_known or to is not None:
             raise ConfigError(
-                f"--out {out} is a folder: only files can be tagged into it, and without known "
-                "labels or --to. Name a file instead."
+                "--workers, --ray and a folder as --out are for files: without standard input and "
+                "output, --text, known labels and --to."
             )
-        predict_into_folder(
-            str(model),
-            reading.source(data or [], require_labels=False),
-            out,
-            folder,
-            rule=rule,
-            top=top,
-            limits=wanted,
-            calibrated=not raw,
-            beam_width=beam_width,
-            split=split,
-            device=device,
-        )
+        with terminal_progress() as show:
+            done = setrnn.predict_files(
+                model,
+                reading.source(data or [], require_labels=False),
+                out,
+                rule=rule,
+                top=top,
+                limits=wanted,
+                calibrated=not raw,
+                beam_width=beam_width,
+                split=split,
+                device=device,
+                on_progress=show,
+                **many.given(),
+            )
+        n_files = f" in {len(done.files):,} files" if out.endswith("/") else ""
+        note(f"Wrote {out}: {done.n_documents:,} documents{n_files}")
+        report_skipped(done.bad_rows)
         return
-    folder.refuse()
     file = Path(out)
     if to is not None and (to != TASKS or file.suffix.lower() != ".json"):
         raise ConfigError(

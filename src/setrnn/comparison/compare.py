@@ -26,6 +26,7 @@ from setrnn.comparison.plan import (
     refuse_unequal_treatment,
     run_tasks,
 )
+from setrnn.comparison.ray_runs import run_jobs_on_ray
 from setrnn.comparison.records import (
     COMPARISON_FILE,
     Comparison,
@@ -44,9 +45,6 @@ from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import n_cores
 from setrnn.progress import Note, OnProgress, ignore_progress
-from setrnn.scale.crew import choose_device
-from setrnn.scale.ray_jobs import run_jobs_on_ray
-from setrnn.scale.ray_workers import connect, count_room
 from setrnn.tagging.fitting import check_training
 from setrnn.tagging.html import write_table, write_text
 from setrnn.tagging.opening import (
@@ -59,6 +57,7 @@ from setrnn.tagging.opening import (
     open_training_data,
     with_hierarchy,
 )
+from setrnn.tagging.ray_cluster import choose_device, connect, count_room
 from setrnn.training.pool import run_jobs
 
 N_SEEDS = 3

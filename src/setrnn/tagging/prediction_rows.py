@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,7 +99,7 @@ def table_rows(
         ['economy']
     """
     for example, each in zip(examples, found, strict=True):
-        row, new = list_columns(example, id_field), _columns(each)
+        row, new = list_columns(example, id_field), list_predicted(each)
         if not isfinite(each.probability):
             raise _no_number(example)
         names = {name: free_name(name, row) for name in new}
@@ -117,7 +117,8 @@ def check_separator(labels: Iterable[str], separator: str) -> None:
         )
 
 
-def _columns(found: Prediction | Completion) -> dict[str, Any]:
+def list_predicted(found: Prediction | Completion) -> dict[str, Any]:
+    """Return the columns of a prediction."""
     values = found.as_dict()
     if "label_probabilities" in values:
         values["label_probabilities"] = list(values["label_probabilities"].values())
@@ -136,7 +137,7 @@ def list_columns(example: Example, id_field: str = "id") -> dict[str, Any]:
     return row
 
 
-def free_name(name: str, row: dict[str, Any]) -> str:
+def free_name(name: str, row: Collection[str]) -> str:
     """Return a name for a new column that the row does not have."""
     while name in row:
         name = f"{PREDICTED}{name}"

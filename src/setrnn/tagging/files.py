@@ -1,0 +1,422 @@
+"""Tag many documents by several processes, in parts that a second run does not tag again.
+
+The parent reads rows of any format in order and hands chunks of them to a pool of processes, which
+write one numbered part per chunk, then a record of its size and hash. A folder of parts holds:
+
+run.json             the model, the settings and the inputs
+part-000000.jsonl    the predictions of one chunk, in the order of the input
+part-000000.json     its record: its rows, size and hash, and the hash of its documents
+manifest.json        all parts in their order; written last
+
+For an output of one file, the folder lies beside it until the parts are joined.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import shutil
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import setrnn
+from setrnn.data.cache import Source
+from setrnn.data.example import Example
+from setrnn.data.folders import file_hash, locked, whole_file
+from setrnn.data.formats import BadRows, Split, choose_split
+from setrnn.data.formats.encodings import has_mark
+from setrnn.data.formats.tables import write_table
+from setrnn.errors import ConfigError, DataError, SetRNNError
+from setrnn.models.hub import fix_place
+from setrnn.progress import Note, OnProgress, Progress, ignore_progress
+from setrnn.systems.limits import Limits
+from setrnn.tagging.prediction_rows import check_separator, write_predictions
+from setrnn.tagging.ray_cluster import choose_device
+from setrnn.training.pool import ignored_interrupts, stop_with_parent, threads_in_children
+
+if TYPE_CHECKING:
+    from multiprocessing.sharedctypes import Synchronized
+
+    from setrnn.tagging.tagger import Tagger
+
+RUN, MANIFEST = "run.json", "manifest.json"
+FORMATS = ("jsonl", "csv", "parquet")
+PARTS = ".parts"  # follows the name of a file whose parts are not joined yet
+CHUNK_ROWS = 5000
+CHUNKS_PER_WORKER = 2  # that wait or are being tagged
+MAX_DEATHS = 3  # of pools, without a finished part in between
+TICK = 1.0  # seconds after which a wait ends, so that Ctrl-C is heard on every system
+BUSY = " Wait for it, or choose another --out."
+
+
+@dataclass(frozen=True)
+class TaggedFiles:
+    """What `predict_files` has written.
+
+    Attributes:
+        place: the file or folder.
+        files: the names of the parts in a folder, or the name of the file.
+        n_documents: the number of documents that were tagged.
+        bad_rows: the rows that could not be read.
+    """
+
+    place: str
+    files: tuple[str, ...]
+    n_documents: int
+    bad_rows: BadRows
+
+
+@dataclass(frozen=True)
+class TagWork:
+    """How to tag; it is sent to every worker."""
+
+    model: str
+    model_version: str
+    device: str
+    rule: str
+    top: int
+    limits: Limits
+    calibrated: bool
+    beam_width: int | None
+    id_field: str
+    separator: str
+
+    def load(self) -> Tagger:
+        """Load the model; raise ConfigError if it is not the one that the run began with."""
+        tagger = setrnn.load(self.model, self.device)
+        if describe_version(tagger) != self.model_version:
+            raise ConfigError(f"{self.model} has changed, or differs between machines.")
+        return tagger if self.beam_width is None else tagger.with_beam_width(self.beam_width)
+
+    def settings(self) -> dict[str, Any]:
+        """Return what decides the predictions, as JSON values."""
+        values = asdict(self) | {"setrnn_version": setrnn.__version__}
+        del values["model"], values["device"]
+        plain: dict[str, Any] = json.loads(json.dumps(values, default=list))
+        return plain
+
+
+def predict_files(
+    model: str | Path,
+    data: str | Sequence[str] | Source,
+    out: str | Path,
+    *,
+    rule: str | None = None,
+    top: int = 1,
+    limits: Limits | None = None,
+    calibrated: bool = True,
+    beam_width: int | None = None,
+    split: str | None = None,
+    format_out: str | None = None,
+    chunk_rows: int = CHUNK_ROWS,
+    device: str = "auto",
+    workers: int | None = None,
+    ray: str | None = None,
+    gpus_per_worker: float = 0.0,
+    on_progress: OnProgress = ignore_progress,
+) -> TaggedFiles:
+    """Tag files by several workers, each document once; write a file or a folder of parts.
+
+    If it is stopped, however hard, the same call takes the parts that are whole and tags the rest.
+    On one machine, rows are written in the order of the input. On a Ray cluster, inputs and outputs
+    are Parquet files, `out` is a folder, and rows are written in any order.
+
+    Args:
+        model: a model folder; on a cluster, one that all nodes can read.
+        data: files, globs or folders; with `ray`, also addresses such as "s3://bucket/in/".
+        out: a .jsonl, .csv or .parquet file; or a folder, which has no such suffix.
+        rule: the prediction rule; the model's own if None.
+        top: how many sets to write per document.
+        limits: limits on the predicted sets.
+        calibrated: whether to write calibrated probabilities.
+        beam_width: another beam width than that of training.
+        split: the part to read, if the data has several.
+        format_out: the format of the parts in a folder: "jsonl" (default), "csv" or "parquet".
+        chunk_rows: the number of rows per part.
+        device: "auto", "cpu" or "cuda".
+        workers: the number of workers; by default one per core, or one per GPU.
+        ray: the address of a Ray cluster; "auto" for that of this machine, "local" to start one.
+        gpus_per_worker: the GPUs of each worker on a Ray cluster, which may be a fraction.
+        on_progress: called with the progress.
+    """
+    for name, value in (("--workers", workers), ("--chunk-rows", chunk_rows)):
+        if value is not None and value < 1:
+            raise ConfigError(f"{name} must be at least 1, got {value}.")
+    is_file = bool(Path(out).suffix) and not str(out).endswith("/")
+    chosen = Path(out).suffix[1:].lower() if is_file else format_out or "jsonl"
+    if chosen not in FORMATS or (is_file and format_out not in (None, chosen)):
+        raise ConfigError(
+            f"Several workers write {', '.join(FORMATS)}, not '{format_out or chosen}'. Choose "
+            "--out, or the --format-out of a folder."
+        )
+    source = data if isinstance(data, Source) else Source(data)
+    keep_columns = chosen != "jsonl" or ray is not None
+    options = replace(source.options, require_labels=False, keep_columns=keep_columns)
+    source = replace(source, options=options)
+    device = choose_device(device, ray, gpus_per_worker, "--gpus-per-worker")
+    tagger = setrnn.load(model, "cpu")
+    if beam_width is not None:
+        tagger.with_beam_width(beam_width)
+    tagger.known_limits(limits)
+    if chosen == "csv":
+        check_separator(tagger.labels.names, options.label_separator)
+    work = TagWork(
+        model=fix_place(model),
+        model_version=describe_version(tagger),
+        device=device,
+        rule=tagger.rule_or_own(rule),
+        top=top,
+        limits=limits or Limits(),
+        calibrated=calibrated,
+        beam_width=beam_width,
+        id_field=options.id_field,
+        separator=options.label_separator,
+    )
+    if ray is not None:
+        if is_file or format_out not in (None, "parquet"):
+            raise ConfigError("--ray writes a folder of Parquet files: name one as --out FOLDER/.")
+        from setrnn.tagging.ray_files import tag_on_ray
+
+        return tag_on_ray(work, source, str(out), ray, workers, gpus_per_worker, chunk_rows)
+    dataset = source.open()
+    part = dataset.require(split or choose_split(list(dataset.splits)))
+    target = Path(out)
+    if target.resolve() in [file.resolve() for file in part.files]:
+        raise ConfigError(f"{target} is an input. Choose another --out.")
+    folder = target.with_name(target.name + PARTS) if is_file else target
+    suffix = chosen if chosen == "jsonl" or not is_file else "parquet"  # it keeps types
+    with locked(target, wait=False, way_out=BUSY):
+        inputs = [[str(file.absolute()), file.stat().st_size] for file in part.files]
+        reading = {f"reading.{name}": str(value) for name, value in asdict(options).items()}
+        run = work.settings() | reading | {"chunk_rows": chunk_rows, "format": chosen}
+        begin_run(folder / RUN, run | {"inputs": inputs}, folder)
+        bad_rows = BadRows(source.on_bad_row)
+        parts = _Parts(folder, suffix, work, workers, on_progress)
+        files = parts.tag(_cut(part.read(bad_rows), chunk_rows))
+        if not is_file:
+            rows = [{"file": file.name, **_read_record(file)} for file in files]
+            _write_json(folder / MANIFEST, {"n_documents": parts.n_documents, "parts": rows})
+            return TaggedFiles(
+                str(out), tuple(file.name for file in files), parts.n_documents, bad_rows
+            )
+        _join(files, target, work.separator, part)
+        shutil.rmtree(folder)
+        return TaggedFiles(str(out), (target.name,), parts.n_documents, bad_rows)
+
+
+def describe_version(tagger: Tagger) -> str:
+    """Return what changes when a model or its calibration changes."""
+    return f"{tagger.version.model}-{tagger.version.calibration}"
+
+
+def begin_run(file: Path, run: dict[str, Any], place: Path | str) -> None:
+    """Write the settings of a run, or check that they are those of the run that was begun."""
+    if not file.exists():
+        if file.parent.is_dir() and any(file.parent.iterdir()):
+            raise DataError(f"{place} holds other files. Choose an empty folder.")
+        _write_json(file, run)
+        return
+    check_same_run(file.read_bytes(), run, place)
+
+
+def check_same_run(text: bytes, run: dict[str, Any], place: Path | str) -> None:
+    """Raise DataError with the first difference between a run and the one that was begun."""
+    try:
+        before = dict(json.loads(text))
+    except ValueError as error:
+        raise DataError(f"{place}/{RUN} is damaged. Choose another folder.") from error
+    for name in run | before:
+        old, new = (json.dumps(each.get(name), ensure_ascii=False) for each in (before, run))
+        if old != new:
+            raise DataError(
+                f"{place} was begun with another {name}: {old[:80]}, now {new[:80]}. Use the same, "
+                "or choose another --out."
+            )
+
+
+class _Parts:
+    """Tags chunks by a pool of processes, except those whose parts are whole."""
+
+    def __init__(
+        self, folder: Path, suffix: str, work: TagWork, workers: int | None, on_progress: OnProgress
+    ) -> None:
+        from setrnn.model.devices import count_gpus, n_cores
+
+        self.folder, self.suffix, self.work = folder, suffix, work
+        self.n_gpus = 0 if work.device == "cpu" else count_gpus()
+        self.n_workers = workers or self.n_gpus or n_cores()
+        self.on_progress = on_progress
+        self.n_documents = self.n_deaths = 0
+        self.pool: ProcessPoolExecutor | None = None
+
+    def tag(self, chunks: Iterable[list[Example]]) -> list[Path]:
+        """Tag chunks; return their files in order."""
+        files: list[Path] = []
+        waiting: dict[Future[None], tuple[Path, list[Example]]] = {}
+        try:
+            for number, chunk in enumerate(chunks):
+                file = self.folder / f"part-{number:06d}.{self.suffix}"
+                files.append(file)
+                if self._is_whole(file, chunk):
+                    self._count(len(chunk))
+                    continue
+                while len(waiting) >= CHUNKS_PER_WORKER * self.n_workers:
+                    self._wait(waiting)
+                waiting[self._submit(file, chunk)] = file, chunk
+            while waiting:
+                self._wait(waiting)
+        finally:
+            self._close()
+        if more := sorted(set(self.folder.glob(f"part-*.{self.suffix}")) - set(files)):
+            raise _changed(more[0])
+        return files
+
+    def _is_whole(self, file: Path, chunk: Sequence[Example]) -> bool:
+        """Return whether a part is whole; raise DataError if it is of other documents."""
+        try:
+            record = _read_record(file)
+            documents, expected = record["documents"], (record["n_bytes"], record["hash"])
+            is_whole = (file.stat().st_size, file_hash(file)) == expected
+        except (OSError, ValueError, KeyError, TypeError):
+            return False  # no record, a damaged one, or no part
+        if documents != hash_documents(chunk):
+            raise _changed(file)
+        return is_whole
+
+    def _submit(self, file: Path, chunk: list[Example]) -> Future[None]:
+        if self.pool is None:
+            context = multiprocessing.get_context("spawn")
+            started = context.Value("i", 0)
+            self.pool = ProcessPoolExecutor(
+                self.n_workers, context, _start_worker, (self.work, started, self.n_gpus)
+            )
+        with threads_in_children(1), ignored_interrupts():  # the first calls start processes
+            return self.pool.submit(_tag_part, file, chunk)
+
+    def _wait(self, waiting: dict[Future[None], tuple[Path, list[Example]]]) -> None:
+        """Wait until a part is finished, but not longer than a tick; replace a pool that died."""
+        done, _ = wait(waiting, TICK, FIRST_COMPLETED)
+        try:
+            for future in done:
+                future.result()
+                self._count(len(waiting.pop(future)[1]))
+                self.n_deaths = 0
+        except BrokenProcessPool as error:
+            self.n_deaths += 1
+            file = next(iter(waiting.values()))[0]
+            if self.n_deaths >= MAX_DEATHS:
+                raise SetRNNError(
+                    f"A worker was killed {MAX_DEATHS} times, usually out of memory, near "
+                    f"{file.name}. Run the same command with fewer --workers."
+                ) from error
+            self.on_progress(Note("A worker was killed. Its part is tagged again.", True))
+            self._close()
+            again = list(waiting.values())
+            waiting.clear()
+            waiting.update({self._submit(*each): each for each in again})
+
+    def _count(self, n: int) -> None:
+        self.n_documents += n
+        self.on_progress(Progress("tagging", self.n_documents, unit="docs"))
+
+    def _close(self) -> None:
+        if self.pool is not None:
+            self.pool.shutdown(wait=True, cancel_futures=True)
+            self.pool = None
+
+
+_TAGGER: Tagger
+_WORK: TagWork
+
+
+def _start_worker(work: TagWork, started: Synchronized[int], n_gpus: int) -> None:
+    """Load the model in a new process, which ends with its parent."""
+    global _TAGGER, _WORK
+    threading.Thread(target=stop_with_parent, daemon=True).start()
+    with started.get_lock():
+        number, started.value = started.value, started.value + 1
+    if n_gpus:
+        os.environ["CUDA_VISIBLE_DEVICES"] = str(number % n_gpus)
+    import torch
+
+    torch.set_num_threads(1)
+    _TAGGER, _WORK = work.load(), work
+
+
+def _tag_part(file: Path, chunk: list[Example]) -> None:
+    """Tag a chunk in a process of the pool: write its part, then its record."""
+    found = _TAGGER.tag_stream(
+        ((each.text, each.features) for each in chunk),
+        _WORK.rule,
+        _WORK.top,
+        _WORK.limits,
+        calibrated=_WORK.calibrated,
+    )
+    write_predictions(chunk, found, file, _WORK.id_field, _WORK.separator)
+    record = {
+        "n_rows": len(chunk),
+        "n_bytes": file.stat().st_size,
+        "hash": file_hash(file),
+        "documents": hash_documents(chunk),
+    }
+    _write_json(_record_of(file), record)
+
+
+def hash_documents(chunk: Iterable[Example]) -> str:
+    """Return a hash of the content of documents."""
+    digest = hashlib.blake2b(digest_size=16)
+    for each in chunk:
+        digest.update(repr((each.id, each.text, each.features, each.columns)).encode())
+    return digest.hexdigest()
+
+
+def _cut(examples: Iterator[Example], n_rows: int) -> Iterator[list[Example]]:
+    while chunk := list(islice(examples, n_rows)):
+        yield chunk
+
+
+def _join(files: Sequence[Path], target: Path, separator: str, part: Split) -> None:
+    """Write the rows of all parts into one file, whole or not at all."""
+    if target.suffix.lower() == ".jsonl":
+        with whole_file(target) as stream:
+            for file in files:
+                with file.open("rb") as source:
+                    shutil.copyfileobj(source, stream, 1 << 20)
+        return
+    write_table(_rows(files), target, separator, mark=any(map(has_mark, part.files)))
+
+
+def _rows(files: Iterable[Path]) -> Iterator[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    for file in files:
+        for batch in pq.ParquetFile(file).iter_batches(1024):
+            yield from batch.to_pylist()
+
+
+def _record_of(file: Path) -> Path:
+    return file.with_name(f"{file.stem}.json")
+
+
+def _read_record(file: Path) -> dict[str, Any]:
+    return dict(json.loads(_record_of(file).read_bytes()))
+
+
+def _write_json(file: Path, values: dict[str, Any]) -> None:
+    with whole_file(file) as stream:
+        stream.write(json.dumps(values, ensure_ascii=False, indent=1).encode())
+
+
+def _changed(file: Path) -> DataError:
+    return DataError(
+        f"{file} was tagged from other documents: the input has changed. Restore it, or choose "
+        "another --out."
+    )
