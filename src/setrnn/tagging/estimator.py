@@ -188,7 +188,8 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the predicted sets as 0 and 1, texts x `classes_`."""
         label_sets = [each.labels for each in self._tag(texts, features)]
         binarizer = MultiLabelBinarizer(classes=[*map(str, self.classes_)])
-        return binarizer.fit_transform(label_sets).astype(np.int64)
+        matrix: Ints = binarizer.fit_transform(label_sets).astype(np.int64)
+        return matrix
 
     def predict_proba(self, texts: Sequence[str], features: Features = None) -> Floats32:
         """Return p(label | text), texts x `classes_`."""

@@ -33,7 +33,7 @@ from setrnn.data.example import Example
 from setrnn.data.folders import file_hash, locked, whole_file
 from setrnn.data.formats import BadRows, Split, choose_split
 from setrnn.data.formats.encodings import has_mark
-from setrnn.data.formats.tables import write_table
+from setrnn.data.formats.write import write_table
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.models.hub import fix_place
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress

@@ -31,7 +31,7 @@ def connect(address: str) -> None:
     from setrnn.model.devices import n_cores
 
     _check_address(address)
-    options = {"log_to_driver": False, "logging_level": logging.ERROR}
+    options: dict[str, object] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address == LOCAL:
         options |= {
             "_node_ip_address": "127.0.0.1",

@@ -74,7 +74,7 @@ class Child:
         context = multiprocessing.get_context("spawn")
         self.messages, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(work, *arguments, theirs), daemon=True)
-        with _threads_in_children(n_threads), _ignored_interrupts():
+        with threads_in_children(n_threads), ignored_interrupts():
             self.process.start()
         theirs.close()
 
@@ -102,7 +102,7 @@ class Child:
 def _serve(work: Callable[..., None], *arguments: Any) -> None:  # noqa: ANN401 (of any work)
     """Work in this process until the work or the parent ends."""
     signal.signal(signal.SIGTERM, _interrupt)
-    threading.Thread(target=_stop_with_parent, daemon=True).start()
+    threading.Thread(target=stop_with_parent, daemon=True).start()
     with suppress(KeyboardInterrupt):
         work(*arguments)
 
@@ -111,7 +111,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _stop_with_parent() -> None:
+def stop_with_parent() -> None:
     """Stop this process when its parent is killed: nobody waits for the result."""
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -120,7 +120,7 @@ def _stop_with_parent() -> None:
 
 
 @contextmanager
-def _threads_in_children(n_threads: int) -> Iterator[None]:
+def threads_in_children(n_threads: int) -> Iterator[None]:
     """Limit the threads of processes started inside; variables that the user has set stay."""
     added = [name for name in THREAD_VARIABLES if name not in os.environ]
     os.environ.update(dict.fromkeys(added, str(n_threads)))
@@ -132,7 +132,7 @@ def _threads_in_children(n_threads: int) -> Iterator[None]:
 
 
 @contextmanager
-def _ignored_interrupts() -> Iterator[None]:
+def ignored_interrupts() -> Iterator[None]:
     """Let processes started inside ignore Ctrl-C: their parent asks them, once, to stop."""
     if threading.current_thread() is not threading.main_thread():
         yield
