@@ -8,11 +8,11 @@ from setrnn.config import load_config
 from setrnn.methods import METHODS
 from setrnn.systems.mixture_candidates import Weights
 from setrnn.systems.rules.marginal_rules import Thresholds
-from setrnn.tagging.acceptance import NEVER, LabelAcceptance
-from setrnn.tagging.calibration import Calibration
-from setrnn.tagging.label_calibration import LabelCurves
 from setrnn.tagging.mixing import join
 from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.trust.acceptance import NEVER, LabelAcceptance
+from setrnn.tagging.trust.labels import LabelCurves
+from setrnn.tagging.trust.saved import Calibration
 from setrnn.training.start import TrainOptions, train_system
 
 # Networks that train in a second or two, and learn something.

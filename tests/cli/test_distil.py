@@ -1,7 +1,5 @@
 """`setrnn distil`."""
 
-import json
-
 import pytest
 
 from small_taggers import SMALL_OVERRIDES
@@ -27,18 +25,6 @@ def test_a_student_is_trained_shown_beside_its_teacher_and_used(setrnn, teacher,
     assert setrnn("evaluate", out, corpus).code == 0
     again = setrnn("distil", teacher, corpus, "--out", out, *more, *SETTINGS, "--resume")
     assert again.code == 0, again.err
-
-
-def test_a_student_of_a_single_file_gets_a_valid_part(setrnn, teacher, corpus, tmp_path):
-    arguments = (teacher, corpus / "train.jsonl", "--out", tmp_path / "student")
-    more = ("--method", "sigmoid", "--measure", "label-f1", "--budget", 5, "--device", "cpu")
-    result = setrnn("distil", *arguments, *more, *SETTINGS)
-    assert result.code == 0, result.err
-    assert "train 300, valid 100 documents" in result.err
-    assert "student" in result.out
-    config = json.loads((tmp_path / "student" / "config.json").read_text())
-    assert config["rule"] == "label-f1"
-    assert config["notes"]["best_epoch"] == 1
 
 
 def test_what_cannot_be_distilled_is_refused_in_one_line(setrnn, teacher, corpus, tmp_path):

@@ -6,8 +6,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from setrnn.cli.explain import _label_words
-from setrnn.tagging.explanation import LinearScore, Term
+from setrnn.cli.explain import _label_table
+from setrnn.tagging.explain.words import LinearScore, Term
 
 TEXT = "The draft budget of Velmara for 2,500 [bold]clubs[/bold]"
 
@@ -54,14 +54,6 @@ def test_independent_labels_are_explained_by_their_words_and_sets(setrnn, tagger
     assert "Step by step" not in page.read_text()
 
 
-@pytest.mark.parametrize("columns", [60, 80])
-def test_it_fits_a_narrow_terminal(setrnn, model, monkeypatch, columns):
-    monkeypatch.setattr("setrnn.cli.explain.stdout", Console(width=columns))
-    result = setrnn("explain", model, "--text", TEXT * 3, "--features", "money")
-    assert result.code == 0, result.err
-    assert max(map(len, result.out.splitlines())) <= columns
-
-
 def test_features_are_parted_by_commas_or_repeated(setrnn, model):
     result = setrnn(
         "explain", model, "--text", "x", "--features", "money, prices", "--features", "none such"
@@ -82,26 +74,11 @@ def test_the_page_is_written_and_replaced_whole(setrnn, model, tmp_path):
     assert html.endswith("</html>\n")
 
 
-def test_a_page_is_not_written_where_a_folder_is(setrnn, model, tmp_path):
-    result = setrnn("explain", model, "--text", TEXT, "--html", tmp_path)
-    assert result.code == 1
-    assert len(result.error_lines) == 1
-    assert result.out == ""
-
-
 def test_the_text_may_come_from_standard_input(setrnn, model, monkeypatch):
     monkeypatch.setattr(sys, "stdin", StringIO("one 2 three"))
     result = setrnn("explain", model, "--text", "-")
     assert result.code == 0, result.err
     assert "of 3." in result.out
-
-
-@pytest.mark.parametrize("text", ["", "   ", "the"])
-def test_a_text_without_words_is_explained(setrnn, model, text):
-    result = setrnn("explain", model, "--text", text)
-    assert result.code == 0, result.err
-    assert "nothing to read" in result.out
-    assert "(no words)" in result.out
 
 
 def test_the_rule_decides_which_set_is_predicted(setrnn, model, taggers):
@@ -123,19 +100,6 @@ def test_a_given_set_is_explained_instead(setrnn, model, taggers, tmp_path):
     assert "predicts" not in result.out
     assert result.out.count("→") == len(found.sequences) == 2
     assert "given, not predicted" in page.read_text()
-
-
-def test_the_empty_set_is_explained_by_its_one_step(setrnn, model):
-    result = setrnn("explain", model, "--text", TEXT, "--no-label")
-    assert result.code == 0, result.err
-    assert "1   STOP" in result.out
-    assert "2   STOP" not in result.out
-
-
-def test_top_shortens_the_list(setrnn, model):
-    whole = setrnn("explain", model, "--text", TEXT).out
-    short = setrnn("explain", model, "--text", TEXT, "--top", 1).out
-    assert short.count("→") < whole.count("→")
 
 
 def test_a_classical_model_is_explained_by_its_words_and_sets(setrnn, trained, tmp_path):
@@ -175,17 +139,13 @@ def test_wrong_options_are_one_line(setrnn, model, arguments, said):
     assert said in line
 
 
-def test_a_text_is_needed(setrnn, model):
-    assert setrnn("explain", model).code == 2
-
-
 def test_no_word_of_any_script_is_cut_off(taggers):
     found = taggers["br"].explain(TEXT)
     words = ["今", "今天", "医", "学", "コンピューター", "weather"]
     terms = tuple(Term(word, "word", 1, 1.0, 0.5, 0.5) for word in words[:4])
     terms += tuple(Term(word, "pair", 1, 1.0, -0.5, -0.5) for word in words[4:])
     label = replace(found.label_words[0], score=LinearScore(0.0, -1.89, terms))
-    table = _label_words(replace(found, label_words=(label,)))
+    table = _label_table(replace(found, label_words=(label,)))
     for width in range(50, 90):
         console = Console(width=width, file=StringIO())
         console.print(table)

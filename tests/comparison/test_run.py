@@ -13,10 +13,10 @@ from setrnn.data.batches import make_batch
 from setrnn.data.ragged import Ragged
 from setrnn.errors import TrainingError
 from setrnn.metrics import evaluate_sets, indicator_matrix
-from setrnn.tagging.calibrating import calibrate
 from setrnn.tagging.documents import prepared_batches
 from setrnn.tagging.evaluate import measure_rules
 from setrnn.tagging.loading import load
+from setrnn.tagging.trust.calibrate import calibrate
 from setrnn.training.loop import is_out_of_time
 from setrnn.training.run_folder import Position
 from small_taggers import SMALL, SMALL_OVERRIDES

@@ -1,12 +1,12 @@
 """Old and new documents become one dataset."""
 
-import numpy as np
 import pytest
 
 from setrnn.data.cache import Source
+from setrnn.data.document_sketch import DocumentSketch, hash_texts
 from setrnn.data.example import Example
 from setrnn.data.formats import write_examples
-from setrnn.data.merging import LEAST_NEW, merge
+from setrnn.data.merging import MIN_NEW, merge
 from setrnn.errors import DataError
 
 OLD = [Example(f"o{n}", f"old text {n}", ("a",)) for n in range(40)]
@@ -60,24 +60,25 @@ def test_ids_that_a_reader_made_up_do_not_count(tmp_path):
 
 
 def test_what_the_model_has_not_seen_is_the_valid_part(tmp_path):
-    unseen = {f"o{n}" for n in range(LEAST_NEW)}
+    unseen = {f"o{n}" for n in range(MIN_NEW)}
 
-    def was_trained_on(examples):
-        return np.array([each.id not in unseen for each in examples])
+    def sketch(examples):
+        hashes = hash_texts(each.text for each in examples)
+        return DocumentSketch.of(hashes)
 
     old = write(tmp_path, "old.jsonl", OLD)
     new = write(tmp_path, "new.jsonl", [Example("o0", "changed", ("b",))])
-    merged = merge(new, old, was_trained_on)
+    merged = merge(new, old, sketch([each for each in OLD if each.id not in unseen]))
     assert {each.id for each in read(merged, "old", "valid")} == unseen - {"o0"}
     assert merged.share_seen == 0.5
     # A model that has seen all documents, or none, does not decide.
-    for seen in (True, False):
-        merged = merge(new, old, lambda examples, seen=seen: np.full(len(examples), seen))
+    for seen in (OLD, [Example("x", "another text")]):
+        merged = merge(new, old, sketch(seen))
         assert 0 < merged.n_old["valid"] < len(OLD) / 2
 
 
 def test_new_documents_are_set_aside_if_there_are_enough(tmp_path):
-    new = [Example(f"n{n}", f"new text {n}", ("b",)) for n in range(LEAST_NEW)]
+    new = [Example(f"n{n}", f"new text {n}", ("b",)) for n in range(MIN_NEW)]
     merged = merge(write(tmp_path, "new.jsonl", new))
     assert merged.n_new["valid"] > 0
     assert sorted(each.id for each in all_of(merged, "new")) == sorted(each.id for each in new)

@@ -27,8 +27,8 @@ from setrnn.models.folder import (
     save_calibration,
     save_model,
 )
-from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.loading import load
+from setrnn.tagging.trust.saved import Calibration
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "labels.json")
 SEALED = FILES[1:]

@@ -14,9 +14,9 @@ from setrnn.serve.registry import (
     version_of,
 )
 from setrnn.serve.server import set_aside_objects
-from setrnn.tagging.acceptance import Acceptance
-from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.loading import load
+from setrnn.tagging.trust.acceptance import Acceptance
+from setrnn.tagging.trust.saved import Calibration
 
 
 @pytest.fixture

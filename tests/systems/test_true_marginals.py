@@ -5,8 +5,12 @@ from setrnn.data.ragged import Ragged
 from setrnn.systems import true_marginals
 from setrnn.systems.rules.marginal_rules import choose_thresholds
 from setrnn.systems.true_marginals import LEAST_KEPT, TrueMarginals
-from setrnn.tagging.calibration_documents import accept_label_probs
-from setrnn.tagging.label_calibration import fit_label_curves, held_out_label_probs, with_knots
+from setrnn.tagging.trust.calibrate import accept_labels
+from setrnn.tagging.trust.labels import (
+    fit_label_curves,
+    fit_smooth_curves,
+    held_out_label_probs,
+)
 
 
 @pytest.fixture
@@ -49,26 +53,22 @@ def test_pairs_give_the_thresholds_of_all_marginals(make):
 
 def test_pairs_give_the_curves_of_all_marginals(make):
     dense, pairs = make(41), make(40)
-    expected = fit_label_curves(dense.probs, dense.is_label)
-    found = fit_label_curves(pairs.probs, pairs.is_label, pairs.places)
+    expected, found = fit_label_curves(dense), fit_label_curves(pairs)
     for name in ("common", "offsets", "slopes"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name))
-    held_out = held_out_label_probs(dense.probs, dense.is_label)
-    of_pairs = held_out_label_probs(pairs.probs, pairs.is_label, pairs.places)
+    np.testing.assert_allclose(found.values, expected.values, atol=1e-5)
+    held_out, of_pairs = held_out_label_probs(dense), held_out_label_probs(pairs)
     places = pairs.places
     np.testing.assert_allclose(of_pairs, held_out[places.document, places.label], rtol=1e-5)
-    bent = with_knots(expected, held_out, dense.is_label)
-    of_pairs = with_knots(found, of_pairs, pairs.is_label, places)
-    np.testing.assert_allclose(of_pairs.values, bent.values, atol=1e-5)
 
 
 def test_pairs_accept_the_labels_of_all_marginals(make):
     dense, pairs = make(41), make(40)
-    curves = fit_label_curves(dense.probs, dense.is_label)
-    expected, expected_reliability = accept_label_probs(dense, curves, 0.6, 0.9)
-    found, reliability = accept_label_probs(pairs, curves, 0.6, 0.9)
+    curves = fit_smooth_curves(dense)
+    expected, _, expected_after = accept_labels(dense, curves, (0.6, 0.9))
+    found, _, after = accept_labels(pairs, curves, (0.6, 0.9))
     assert expected.n_safe > 0
     np.testing.assert_allclose(found.thresholds, expected.thresholds, rtol=1e-5)
     np.testing.assert_array_equal(found.is_rare, expected.is_rare)
     np.testing.assert_allclose(found.shares, expected.shares, atol=1e-3)
-    assert reliability.after.error == pytest.approx(expected_reliability.after.error)
+    assert after.error == pytest.approx(expected_after.error)

@@ -10,7 +10,7 @@ import setrnn
 from setrnn.data.cache import Source
 from setrnn.data.formats import write_examples
 from setrnn.errors import ConfigError, DataError
-from setrnn.tagging.choosing import take_apart
+from setrnn.tagging.choose import take_apart
 
 
 @pytest.fixture(scope="module")

@@ -17,13 +17,13 @@ from setrnn.data.formats.write import write_examples
 from setrnn.data.preparing import prepare
 from setrnn.errors import DataError
 from setrnn.progress import Note, ignore_progress
-from setrnn.tagging.calibrating import calibrate
 from setrnn.tagging.documents import SeenCounts, example_batches, open_unseen
 from setrnn.tagging.evaluate import evaluate
 from setrnn.tagging.loading import load
 from setrnn.tagging.mixing import join, mix
 from setrnn.tagging.opening import make_source, open_training_data
 from setrnn.tagging.train import train
+from setrnn.tagging.trust.calibrate import calibrate
 from small_taggers import SMALL, trained_tagger
 
 

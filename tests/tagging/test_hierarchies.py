@@ -12,10 +12,10 @@ from setrnn.models.card import describe_model, write_readme
 from setrnn.progress import Note
 from setrnn.systems.limits import Limits
 from setrnn.tagging.evaluate import evaluate
+from setrnn.tagging.learn.update import update
 from setrnn.tagging.loading import load
 from setrnn.tagging.mixing import join
 from setrnn.tagging.train import train
-from setrnn.tagging.updating import update
 from small_taggers import with_thresholds
 
 NEWSROOM = read_hierarchy("newsroom")

@@ -12,10 +12,10 @@ from setrnn.data.preparing import prepare
 from setrnn.errors import DataError
 from setrnn.methods import METHODS
 from setrnn.progress import Note
-from setrnn.tagging.calibrating import fit_calibration
 from setrnn.tagging.documents import example_batches, keep_complete, prepared_batches
 from setrnn.tagging.evaluate import evaluate, evaluate_rules
 from setrnn.tagging.opening import note_incomplete
+from setrnn.tagging.trust.calibrate import fit_calibration
 from setrnn.training.start import TrainOptions, train_system
 from setrnn.training.validation import best_constant, validate
 from small_taggers import SMALL_OVERRIDES

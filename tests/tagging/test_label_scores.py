@@ -7,10 +7,10 @@ import pytest
 
 from setrnn import Prediction, calibrate, evaluate, open_documents
 from setrnn.systems.true_marginals import TrueMarginals
-from setrnn.tagging.acceptance import LabelAcceptance
-from setrnn.tagging.calibrating import find_label_acceptance
-from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.evaluate import LabelPairs, measure_rules, score_labels
+from setrnn.tagging.trust.acceptance import LabelAcceptance
+from setrnn.tagging.trust.calibrate import find_label_acceptance
+from setrnn.tagging.trust.saved import Calibration
 
 
 def test_each_label_is_counted_by_hand():

@@ -333,8 +333,8 @@ def test_a_failed_calibration_does_not_lose_the_mixture(
     def fail(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr("setrnn.tagging.calibrating.fit_calibration", fail)
-    monkeypatch.setattr("setrnn.tagging.calibrating.LEAST_DOCUMENTS", 20)
+    monkeypatch.setattr("setrnn.tagging.trust.calibrate.fit_calibration", fail)
+    monkeypatch.setattr("setrnn.tagging.trust.calibrate.MIN_DOCUMENTS", 20)
     members = [replace(taggers["br"], rule="hamming")]
     few, events = small_examples["valid"][:20], []
     stops = pytest.raises(KeyboardInterrupt) if type(error) is KeyboardInterrupt else nullcontext()

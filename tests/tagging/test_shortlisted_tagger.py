@@ -9,8 +9,8 @@ import pytest
 from setrnn import load
 from setrnn.data import newsroom
 from setrnn.model.shortlist import ShortlistEvidence
-from setrnn.tagging.calibrating import calibrate
 from setrnn.tagging.evaluate import evaluate
+from setrnn.tagging.trust.calibrate import calibrate
 from small_taggers import SMALL, trained_tagger
 
 CONFIG = replace(SMALL, model=replace(SMALL.model, shortlist=3))

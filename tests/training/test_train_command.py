@@ -19,8 +19,8 @@ from setrnn.data import newsroom
 from setrnn.data.folders import locked
 from setrnn.data.formats import write_examples
 from setrnn.progress import Epoch, Progress
-from setrnn.tagging.calibrating import calibrate
 from setrnn.tagging.loading import load
+from setrnn.tagging.trust.calibrate import calibrate
 
 SETTINGS = [part for setting in TINY for part in ("--set", setting)]
 
@@ -149,10 +149,12 @@ def test_a_calibration_that_was_stopped_is_finished_by_resume_and_then_kept(
     command, corpus, tmp_path, monkeypatch
 ):
     for module in ("calibrating", "calibration_documents"):
-        monkeypatch.setattr(f"setrnn.tagging.{module}.LEAST_DOCUMENTS", 2)
+        monkeypatch.setattr(f"setrnn.tagging.{module}.MIN_DOCUMENTS", 2)
     file = tmp_path / "m" / "calibration.json"
     with monkeypatch.context() as patch:
-        patch.setattr("setrnn.tagging.calibrating.fit_calibration", failing(KeyboardInterrupt()))
+        patch.setattr(
+            "setrnn.tagging.trust.calibrate.fit_calibration", failing(KeyboardInterrupt())
+        )
         assert command()[0] == 130
     model = (tmp_path / "m" / "config.json").read_bytes()
     assert not file.exists()

@@ -28,10 +28,16 @@ from setrnn.data.folders import check_file_place, whole_file
 from setrnn.data.formats.printing import printable
 from setrnn.errors import ConfigError, ModelError
 from setrnn.models.hub import name_place, require_folder
-from setrnn.tagging.acceptance import Acceptance, Reliability, accuracy_interval, check_share
+from setrnn.tagging.trust.acceptance import (
+    MIN_SHOWN,
+    Acceptance,
+    Reliability,
+    accuracy_interval,
+    check_share,
+)
 
 if TYPE_CHECKING:
-    from setrnn.tagging.calibrating import Calibrated
+    from setrnn.tagging.trust.calibrate import Calibrated
 
 BAR_WIDTH = 30
 N_LABELS_SHOWN = 5
@@ -120,51 +126,43 @@ def _check_places(model: Path, figure: Path | None, json: Path | None) -> None:
 
 
 def _show(found: Calibrated) -> None:
-    stdout.print(
+    """Print the reliability before and after, and what is accepted."""
+    lines = (
         f"{found.tagger.method}, rule {found.rule}, {found.calibration.n_documents:,} documents: "
         f"{found.accuracy:.3f} of the predicted sets are right.",
-        highlight=False,
-        soft_wrap=True,
-    )
-    stdout.print(
         f"Expected calibration error: {found.before.error:.3f} before, {found.after.error:.3f} "
         "after (on each fifth of the documents, calibrated on the others).",
-        highlight=False,
-        soft_wrap=True,
+        _reliability_table("Before calibration", found.before),
+        _reliability_table("After calibration", found.after),
+        acceptance_note(found.acceptance),
+        f"Labels: expected calibration error {found.labels_before.error:.3f} before, "
+        f"{found.labels_after.error:.3f} after, over probabilities above {MIN_SHOWN}.",
+        _describe_labels(found),
     )
-    stdout.print(_reliability_table("Before calibration", found.before))
-    stdout.print(_reliability_table("After calibration", found.after))
-    for line in (acceptance_note(found.acceptance), *label_notes(found)):
-        stdout.print(line, highlight=False, markup=False, soft_wrap=True)
+    for line in lines:
+        stdout.print(line, highlight=False, markup=False, soft_wrap=isinstance(line, str))
 
 
-def label_notes(found: Calibrated) -> list[str]:
-    """Describe how far label probabilities can be trusted, and which labels are accepted."""
+def _describe_labels(found: Calibrated) -> str:
+    """Describe which labels are accepted by themselves."""
     names, acceptance = found.tagger.labels.names, found.calibration.label_acceptance
     assert acceptance is not None
-    error = (
-        f"Labels: expected calibration error {found.labels.before.error:.3f} before, "
-        f"{found.labels.after.error:.3f} after, over probabilities above 0.05."
-    )
-    target, confidence = f"{acceptance.target:g}", f"{acceptance.confidence:g}"
-    is_safe = acceptance.thresholds <= 1
-    safe = np.flatnonzero(is_safe)  # labels are in descending order of frequency
+    asked = f"{acceptance.target:g}", f"{acceptance.confidence:g}"
+    safe = np.flatnonzero(acceptance.thresholds <= 1)  # in descending order of frequency
     if not len(safe):
-        text = f"No label is right in {target} of cases with confidence {confidence}."
-        return [error, f"{text} Lower --target-accuracy, or calibrate on more documents."]
+        return (
+            f"No label is right in {asked[0]} of cases with confidence {asked[1]}. Lower "
+            "--target-accuracy, or calibrate on more documents."
+        )
     first = ", ".join(
         f"{printable(names[label])} from {acceptance.thresholds[label]:.3f}"
         for label in safe[:N_LABELS_SHOWN]
     )
     more = f", and {len(safe) - N_LABELS_SHOWN:,} more" if len(safe) > N_LABELS_SHOWN else ""
-    others = [printable(names[label]) for label in np.flatnonzero(~is_safe)[:N_LABELS_SHOWN]]
-    not_safe = f" Review {', '.join(others)}" if others else ""
-    not_safe += " and others." if (~is_safe).sum() > len(others) else "." if others else ""
-    return [
-        error,
+    return (
         f"Accept {len(safe):,} of {len(names):,} labels by themselves, each for an accuracy of "
-        f"{target} with confidence {confidence}: {first}{more}.{not_safe}",
-    ]
+        f"{asked[0]} with confidence {asked[1]}: {first}{more}. Review the others."
+    )
 
 
 def _reliability_table(title: str, reliability: Reliability) -> Table:
@@ -173,13 +171,11 @@ def _reliability_table(title: str, reliability: Reliability) -> Table:
     for column in ("documents", "probability", "accuracy"):
         table.add_column(column, justify="right")
     table.add_column("accuracy; | marks the probability")
-    rows = zip(
+    for n, probability, accuracy in zip(
         reliability.n_documents, reliability.mean_probability, reliability.accuracy, strict=True
-    )
-    for n, probability, accuracy in rows:
-        table.add_row(
-            f"{n:,}", f"{probability:.3f}", f"{accuracy:.3f}", _bar(probability, accuracy)
-        )
+    ):
+        bar = _bar(probability, accuracy)
+        table.add_row(f"{n:,}", f"{probability:.3f}", f"{accuracy:.3f}", bar)
     return table
 
 

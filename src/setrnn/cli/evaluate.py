@@ -179,12 +179,12 @@ def _describe_rules(names: Sequence[str], own: str) -> str:
 def _describe_missing(names: Collection[str]) -> str:
     """Say in one line which rules are not shown, and why."""
     from setrnn.systems.rules import RULES
-    from setrnn.tagging.calibration import LEAST_DOCUMENTS
+    from setrnn.tagging.trust.saved import MIN_DOCUMENTS
 
     missing = [name for name, rule in RULES.items() if rule.needs_thresholds and name not in names]
     return (
         f"Not shown: {' and '.join(missing)} need a calibration, for their thresholds. This model "
-        f"has none: train makes one if the valid part has {LEAST_DOCUMENTS} documents or more, and "
+        f"has none: train makes one if the valid part has {MIN_DOCUMENTS} documents or more, and "
         "so does setrnn calibrate."
         if missing
         else ""

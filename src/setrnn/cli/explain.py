@@ -17,13 +17,16 @@ from setrnn.cli.options import Device, JsonFile, Model, Rule
 from setrnn.cli.progress import load_model
 from setrnn.data.folders import check_file_place, whole_file
 from setrnn.errors import ConfigError
+from setrnn.tagging.explain.render import list_label_rows, list_step_rows
 
 if TYPE_CHECKING:
-    from setrnn.tagging.explanation import Explanation, LinearScore, WeightedWord
+    from setrnn.tagging.explain.explain import Explanation
+    from setrnn.tagging.explain.words import WeightedWord
 
-WORDS_SHOWN, LEAST_SHARE = 4, 0.005  # of the attention of each step
+WORDS_SHOWN, MIN_SHARE = 4, 0.005  # of the attention of each step
 WORDS_FOR, WORDS_AGAINST = 4, 2  # of each label
-LEAST_WEIGHT = 0.1  # of the strongest word of the label
+MIN_WEIGHT = 0.1  # of the strongest word of the label
+NUMBERS = ("", "p", "score", "bias")  # columns
 SCORE_HINT = "score (log-odds) = bias + what all words, pairs and earlier labels add"
 
 
@@ -85,6 +88,7 @@ def explain(
 
 
 def _show(explanation: Explanation) -> None:
+    """Print the explained set, its words, sequences, sets and steps."""
     predicted = explanation.predicted
     stdout.print()
     stdout.print(
@@ -96,54 +100,54 @@ def _show(explanation: Explanation) -> None:
         )
     )
     if explanation.label_words:
-        _print("The words for each label (+) and against it (-).")
-        stdout.print(_label_words(explanation))
+        _print("The words for each label (+) and against it (-).", _label_table(explanation))
         if explanation.has_scores:
             stdout.print(Text(SCORE_HINT), style="dim")
     if explanation.sequences:
-        _show_sequences(explanation)
-    else:
-        _show_sets(explanation, "The most probable sets")
-    if explanation.steps:
-        _print(f"The best order of set A, p {_prob(explanation.order_probability)}, step by step.")
-        stdout.print(_steps(explanation))
-    _print("What was read")
-    for each in explanation.reading_notes():
-        stdout.print(Text(f"- {each}"))
-
-
-def _show_sequences(explanation: Explanation) -> None:
-    rows = [(each.probability, each.set_name, each.labels) for each in explanation.sequences]
-    if explanation.is_given:
-        _print("Its most probable orders.")
-    else:
-        _print("The most probable sequences; those of the predicted set are bold.")
-    stdout.print(sequences_table(rows, explanation.predicted.name))
-    _show_sets(explanation, "Their sets")
-    if not all(each.is_exact for each in explanation.sets):
-        stdout.print(
-            Text(f"≥ a lower bound: more orders than the beam holds ({explanation.beam_width})"),
-            style="dim",
+        rows = [(each.probability, each.set_name, each.labels) for each in explanation.sequences]
+        title = (
+            "Its most probable orders."
+            if explanation.is_given
+            else "The most probable sequences; those of the predicted set are bold."
         )
-
-
-def _show_sets(explanation: Explanation, title: str) -> None:
-    if explanation.rule is None:
-        return
-    how = {"set": "the most probable set", "sequence": "the set of the best sequence"}
-    chosen_by = how.get(explanation.rule, f"the best set by rule {explanation.rule}")
-    _print(f"{title}; the predicted one is {chosen_by}.")
-    stdout.print(
-        sets_table(
+        _print(title, sequences_table(rows, predicted.name))
+    if not explanation.is_given:
+        title = "Their sets" if explanation.sequences else "The most probable sets"
+        how = {"set": "the most probable set", "sequence": "the set of the best sequence"}
+        by = how.get(str(explanation.rule), f"the best set by rule {explanation.rule}")
+        sets = [
             (set_prob(each.probability, each.is_exact), each.name, each.labels)
             for each in explanation.sets
-        )
-    )
+        ]
+        _print(f"{title}; the predicted one is {by}.", sets_table(sets))
+    if explanation.sequences and not all(each.is_exact for each in explanation.sets):
+        text = f"≥ a lower bound: more orders than the beam holds ({explanation.beam_width})"
+        stdout.print(Text(text), style="dim")
+    if explanation.steps:
+        title = f"The best order of set A, p {_prob(explanation.order_probability)}, step by step."
+        _print(title, _step_table(explanation))
+    _print("What was read", *(Text(f"- {each}") for each in explanation.reading_notes()))
 
 
-def _print(title: str) -> None:
+def _print(title: str, *contents: Table | Text) -> None:
     stdout.print()
     stdout.print(Text(title), style="bold")
+    for each in contents:
+        stdout.print(each)
+
+
+def _table(*columns: str) -> Table:
+    """Return a table; numbers are to the right and not wrapped."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for name in columns:
+        is_number = name in NUMBERS
+        table.add_column(
+            name,
+            justify="right" if is_number else "center" if name == "set" else "left",
+            no_wrap=is_number or name == "set",
+            overflow="fold" if name == "words" else "ellipsis",
+        )
+    return table
 
 
 def sequences_table(rows: Iterable[tuple[float, str, Sequence[str]]], predicted: str) -> Table:
@@ -151,89 +155,62 @@ def sequences_table(rows: Iterable[tuple[float, str, Sequence[str]]], predicted:
 
     Those of the predicted set are bold.
     """
-    table = _scored_table("sequence")
+    table = _table("p", "set", "sequence")
     for probability, name, labels in rows:
         style = "bold green" if name == predicted else ""
-        table.add_row(
-            _prob(probability), name, Text(" → ".join(labels) or "(no label)"), style=style
-        )
+        text = Text(" → ".join(labels) or "(no label)")
+        table.add_row(_prob(probability), name, text, style=style)
     return table
 
 
 def sets_table(rows: Iterable[tuple[str, str, Sequence[str]]]) -> Table:
     """Lay out sets, each with its probability, name and labels; the predicted one is first."""
-    table = _scored_table("labels")
+    table = _table("p", "set", "labels")
     for probability, name, labels in rows:
         style = "" if table.rows else "bold green"
         table.add_row(probability, name, Text(labels_text(labels)), style=style)
     return table
 
 
-def _scored_table(what: str) -> Table:
-    table = _table()
-    table.add_column("p", justify="right", no_wrap=True)
-    table.add_column("set", justify="center", no_wrap=True)
-    table.add_column(what)
-    return table
-
-
-def _label_words(explanation: Explanation) -> Table:
+def _label_table(explanation: Explanation) -> Table:
     """Lay out the words for and against each label; labels that are not in the set are dim."""
-    table = _table()
-    table.add_column("label")
-    table.add_column("p", justify="right", no_wrap=True)
-    has_scores = explanation.has_scores
-    for name in ("score", "bias") if has_scores else ():
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("words", overflow="fold")
-    for each in explanation.label_words:
-        found = [
-            *explanation.words_for(each, WORDS_FOR),
-            *explanation.words_against(each, WORDS_AGAINST),
-        ]
-        least = LEAST_WEIGHT * max((abs(word.weight) for word in found), default=0.0)
-        words = [_word(word, "+.2f") for word in found if abs(word.weight) >= max(least, 0.005)]
-        label = Text(each.label) if each.is_in_set else Text.assemble(each.label, " (left out)")
+    scores = ("score", "bias") if explanation.has_scores else ()
+    table = _table("label", "p", *scores, "words")
+    for each in list_label_rows(explanation, WORDS_FOR, WORDS_AGAINST, MIN_WEIGHT):
+        score = each.score
+        values = () if score is None else (f"{score.total:+.2f}", f"{score.bias:+.2f}")
         table.add_row(
-            label,
+            Text(each.name + (" (left out)" if each.is_left_out else "")),
             _prob(each.probability),
-            *_score(each.score) if has_scores else (),
-            Text(" · ").join(words) if words else Text("(no word stands out)", "dim"),
-            style="" if each.is_in_set else "dim",
+            *(values or [""] * len(scores)),
+            _join_words([word for word in each.words if abs(word.weight) >= MIN_SHARE], "+.2f"),
+            style="dim" if each.is_left_out else "",
         )
     return table
 
 
-def _score(score: LinearScore | None) -> tuple[str, str]:
-    return ("", "") if score is None else (f"{score.total:+.2f}", f"{score.bias:+.2f}")
-
-
-def _steps(explanation: Explanation) -> Table:
-    table = _table()
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("label")
-    table.add_column("p", justify="right", no_wrap=True)
-    table.add_column("words attended to, with their shares")
-    for number, step in enumerate(explanation.steps, 1):
-        attended = explanation.attended(step, WORDS_SHOWN)
-        words = [_word(each, ".2f") for each in attended if each.weight >= LEAST_SHARE]
-        table.add_row(
-            str(number),
-            Text("STOP" if step.label is None else step.label, "dim" if step.label is None else ""),
-            _prob(step.probability),
-            Text(" · ").join(words) if attended else Text("(no words)", "dim"),
-        )
+def _step_table(explanation: Explanation) -> Table:
+    table = _table("", "label", "p", "words attended to, with their shares")
+    steps = list_step_rows(explanation, WORDS_SHOWN, MIN_SHARE)
+    for number, each in enumerate(steps, 1):
+        name = Text(each.name, "dim" if number == len(steps) else "")
+        table.add_row(str(number), name, _prob(each.probability), _join_words(each.words, ".2f"))
     return table
 
 
-def _word(word: WeightedWord, number: str) -> Text:
-    times = f" x{word.n_times}" if word.n_times > 1 else ""
-    kind = f" ({word.remark})" if word.remark else ""
-    return Text.assemble(f"{word.text}{times}", (kind, "dim"), (f" {word.weight:{number}}", "cyan"))
-
-
-def _table() -> Table:
-    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+def _join_words(words: Sequence[WeightedWord], number: str) -> Text:
+    """Join words with how often they were read, what they are and their weights."""
+    if not words:
+        return Text("(no word stands out)", "dim")
+    parts = [
+        Text.assemble(
+            word.text + (f" x{word.n_times}" if word.n_times > 1 else ""),
+            (f" ({word.remark})" if word.remark else "", "dim"),
+            (f" {word.weight:{number}}", "cyan"),
+        )
+        for word in words
+    ]
+    return Text(" · ").join(parts)
 
 
 def set_prob(probability: float, is_exact: bool) -> str:

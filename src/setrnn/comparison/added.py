@@ -21,7 +21,7 @@ from setrnn.data.hierarchy import Hierarchy, score_in_hierarchy
 from setrnn.errors import ConfigError, DataError, nearest_name
 from setrnn.methods import METHODS
 from setrnn.metrics import evaluate_sets, indicator_matrix
-from setrnn.tagging.acceptance import reliability
+from setrnn.tagging.trust.acceptance import reliability
 
 MAX_SHOWN = 3  # ids per message
 MAX_CHARACTERS = 80  # per name

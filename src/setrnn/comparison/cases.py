@@ -9,7 +9,7 @@ import numpy as np
 from setrnn.comparison.records import LabelSets
 from setrnn.data.batches import even_rows
 from setrnn.data.prepared import Prepared, PreparedSplit
-from setrnn.tagging.explaining import explain_tokens
+from setrnn.tagging.explain.explain import explain_tokens
 from setrnn.tagging.tagger import Tagger
 
 N_SHARED, N_OWN = 16, 4  # explained documents: the same for all systems, and of one system

@@ -31,7 +31,6 @@ from setrnn.methods import Method, find_method
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.rules import RULES
 from setrnn.systems.true_marginals import TrueMarginals
-from setrnn.tagging.calibrating import find_label_acceptance
 from setrnn.tagging.documents import prepared_batches
 from setrnn.tagging.evaluate import LEAST_LOG_PROB, RuleResults, measure_rules
 from setrnn.tagging.fitting import train_prepared
@@ -39,6 +38,7 @@ from setrnn.tagging.loading import load
 from setrnn.tagging.mixing import mix
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.trust.calibrate import find_label_acceptance
 from setrnn.training.schedule import fit_to_data
 from setrnn.training.start import Start, TrainOptions
 

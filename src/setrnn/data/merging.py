@@ -9,7 +9,7 @@ rows without one, such as train-41, do not count.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.data.cache import Source
-from setrnn.data.document_sketch import text_hash
+from setrnn.data.document_sketch import DocumentSketch, hash_texts, text_hash
 from setrnn.data.example import Example
 from setrnn.data.formats import BadRows, Dataset, Split
 from setrnn.data.formats.reader import file_stem
@@ -28,13 +28,11 @@ from setrnn.data.streaming import batched
 from setrnn.errors import DataError
 
 READ = ("train", "valid")  # other parts are not read
-LEAST_NEW = 20  # of fewer new documents, none are set aside for the valid part
-MOST_UNSEEN = 0.5  # of old documents: if a model has not seen more, they are not its own
+MIN_NEW = 20  # of fewer new documents, none are set aside for the valid part
+MAX_UNSEEN = 0.5  # of old documents: if a model has not seen more, they are not its own
 BATCH = 4096
 
 Bools = npt.NDArray[np.bool_]
-# Which documents a model was trained on; None if it cannot say that of each.
-WasTrainedOn = Callable[[Sequence[Example]], Bools]
 
 
 @dataclass
@@ -65,31 +63,24 @@ class Merged:
         return chain.from_iterable(each[part]() for each in (self.old, self.new) if part in each)
 
 
-@dataclass(frozen=True)
-class _Keys:
-    """What new documents are recognised by."""
-
-    text_of_id: dict[str, bytes]
-    texts: set[bytes]
-
-
-def merge(
-    new: Source, old: Source | None = None, was_trained_on: WasTrainedOn | None = None
-) -> Merged:
+def merge(new: Source, old: Source | None = None, trained: DocumentSketch | None = None) -> Merged:
     """Find the parts of old and new documents; old ones that a new one replaces are left out.
 
     The valid part of either is its own if it has one. Otherwise that of the old documents is what
     the model was not trained on, and a tenth of the new documents is set aside.
+
+    Args:
+        new: the new documents.
+        old: the documents that the model was trained on, if they are given.
+        trained: which documents the model was trained on, if that is known.
     """
     fresh = _open(replace(new, options=replace(new.options, keep_columns=True)))
     merged = Merged(fresh.name)
-    _note_unreviewed(fresh, new, merged)
+    text_of_id, texts = _read_keys(fresh, new, merged)
     fresh = replace(fresh, splits={name: _reviewed(each) for name, each in fresh.splits.items()})
-    keys = _read_keys(fresh, new, merged)
     if old is not None:
-        _add_old(merged, old, keys, was_trained_on)
-    n_new = merged.n_new["train"]
-    if "valid" not in fresh.splits and n_new >= LEAST_NEW:
+        _add_old(merged, old, text_of_id, texts, trained)
+    if "valid" not in fresh.splits and merged.n_new["train"] >= MIN_NEW:
         if merged.n_old.get("valid", 0) >= LEAST_VALID:
             fresh = cut_train(fresh, {"train": 1 - VALID_SHARE, "valid": VALID_SHARE})
         else:
@@ -133,37 +124,35 @@ def _reviewed(split: Split) -> Split:
     return Split(split.files, read)
 
 
-def _note_unreviewed(dataset: Dataset, source: Source, merged: Merged) -> None:
-    n_left_out = sum(
-        not _is_reviewed(example)
-        for part in READ
-        if part in dataset.splits
-        for example in _read(dataset.splits[part], source)
-    )
+def _read_keys(
+    dataset: Dataset, source: Source, merged: Merged
+) -> tuple[dict[str, bytes], set[bytes]]:
+    """Read the new documents once: the hashes of their texts, by id and all, and their number."""
+    text_of_id: dict[str, bytes] = {}
+    texts: set[bytes] = set()
+    n_left_out = 0
+    for part in READ:
+        if part not in dataset.splits:
+            continue
+        split, bad_rows = dataset.splits[part], BadRows(source.on_bad_row)
+        is_made_up = _made_up_ids(split)
+        merged.n_new[part] = 0
+        for example in split.read(bad_rows):
+            if not _is_reviewed(example):
+                n_left_out += 1
+                continue
+            text = text_hash(example.text)
+            texts.add(text)
+            if not is_made_up(example.id):
+                text_of_id[example.id] = text
+            merged.n_new[part] += 1
+        _note_rows(merged, bad_rows)
     if n_left_out:
         merged.notes.append(
             f"{n_left_out:,} of the new documents were accepted, but reviewed by nobody "
             '("reviewed": false): they are left out, since their labels are those of a model.'
         )
-
-
-def _read_keys(dataset: Dataset, source: Source, merged: Merged) -> _Keys:
-    """Read the new documents once: what to recognise them by, and how many there are."""
-    keys = _Keys({}, set())
-    for part in READ:
-        if part not in dataset.splits:
-            continue
-        split, bad_rows, n_documents = dataset.splits[part], BadRows(source.on_bad_row), 0
-        is_made_up = _made_up_ids(split)
-        for example in split.read(bad_rows):
-            text = text_hash(example.text)
-            keys.texts.add(text)
-            if not is_made_up(example.id):
-                keys.text_of_id[example.id] = text
-            n_documents += 1
-        merged.n_new[part] = n_documents
-        _note_rows(merged, bad_rows)
-    return keys
+    return text_of_id, texts
 
 
 def _made_up_ids(split: Split) -> Callable[[str], bool]:
@@ -179,16 +168,20 @@ def _note_rows(merged: Merged, bad_rows: BadRows) -> None:
 
 
 def _add_old(
-    merged: Merged, source: Source, keys: _Keys, was_trained_on: WasTrainedOn | None
+    merged: Merged,
+    source: Source,
+    text_of_id: Mapping[str, bytes],
+    texts: Collection[bytes],
+    trained: DocumentSketch | None,
 ) -> None:
     """Add the parts of the old documents."""
     dataset = _open(source)
     merged.old_name = dataset.name
-    is_seen = _look_at(dataset.splits["train"], source, merged, was_trained_on)
+    is_seen = _find_trained(dataset.splits["train"], source, merged, trained)
     merged.share_seen = None if is_seen is None else float(is_seen.mean())
     cuts: dict[str, Bools | None] = {"train": None, "valid": None}  # rows of train; None for all
     if "valid" not in dataset.splits:
-        if is_seen is not None and LEAST_NEW <= (~is_seen).sum() <= MOST_UNSEEN * len(is_seen):
+        if is_seen is not None and MIN_NEW <= (~is_seen).sum() <= MAX_UNSEEN * len(is_seen):
             cuts = {"train": is_seen, "valid": ~is_seen}
             dataset.splits["valid"] = dataset.splits["train"]
         else:
@@ -202,8 +195,8 @@ def _add_old(
                 is_kept.append(False)
                 continue
             text = text_hash(example.text)
-            own_text = None if is_made_up(example.id) else keys.text_of_id.get(example.id)
-            is_replaced = own_text is not None or text in keys.texts
+            own_text = None if is_made_up(example.id) else text_of_id.get(example.id)
+            is_replaced = own_text is not None or text in texts
             merged.n_replaced += is_replaced
             merged.n_other_texts += own_text not in (None, text)
             is_kept.append(not is_replaced)
@@ -217,15 +210,13 @@ def _read_kept(split: Split, source: Source, is_kept: Sequence[bool]) -> Iterato
             yield example
 
 
-def _look_at(
-    split: Split, source: Source, merged: Merged, was_trained_on: WasTrainedOn | None
+def _find_trained(
+    split: Split, source: Source, merged: Merged, trained: DocumentSketch | None
 ) -> Bools | None:
-    """Return which documents the model was trained on; None if that is not known."""
-    bad_rows = BadRows(source.on_bad_row)
-    found = [
-        None if was_trained_on is None else was_trained_on(batch)
-        for batch in batched(split.read(bad_rows), BATCH)
-    ]
+    """Return which documents the model was trained on; None if that is not known of each."""
+    bad_rows, found = BadRows(source.on_bad_row), list[Bools]()
+    for texts in batched((example.text for example in split.read(bad_rows)), BATCH):
+        if trained is not None and trained.is_complete:  # bad rows are counted either way
+            found.append(trained.recognise(hash_texts(texts)))
     _note_rows(merged, bad_rows)
-    known = [each for each in found if each is not None]
-    return np.concatenate(known) if known else None
+    return np.concatenate(found) if found else None

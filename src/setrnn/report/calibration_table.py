@@ -14,7 +14,7 @@ from setrnn.report.score_tables import make_mean_cell
 from setrnn.report.systems import System, group_by_system
 from setrnn.report.table import NO_CELL, Cell, Row, Table
 from setrnn.report.wording import format_decimal
-from setrnn.tagging.acceptance import fit_acceptance
+from setrnn.tagging.trust.acceptance import fit_acceptance
 
 Values = npt.NDArray[np.float64]
 

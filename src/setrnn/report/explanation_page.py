@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from setrnn.data.reading import AS_NUMBER, AS_UNKNOWN, CUT
 from setrnn.report.templates import render
+from setrnn.tagging.explain.render import WordsRow, list_label_rows, list_step_rows
 
 if TYPE_CHECKING:
-    from setrnn.tagging.explanation import Explanation, LabelWords, Step, WeightedWord
+    from setrnn.tagging.explain.explain import Explanation
+    from setrnn.tagging.explain.words import WeightedWord
 
-WORDS_SHOWN, LEAST_SHARE = 10, 0.001  # per step
-WORDS_FOR, WORDS_AGAINST, LEAST_WEIGHT = 8, 4, 0.02  # per label; of its strongest word
+WORDS_SHOWN, MIN_SHARE = 10, 0.001  # per step
+WORDS_FOR, WORDS_AGAINST, MIN_WEIGHT = 8, 4, 0.02  # per label; of its strongest word
 LONG_TEXT = 2_500  # characters; longer texts scroll in their frame
 _NOTES = {AS_UNKNOWN: "unknown to the model", AS_NUMBER: "read as a number"}
 _RULES = {
@@ -31,30 +33,6 @@ class Piece:
     look: str = ""  # the class of its element; "" for text between words
     place: int | None = None  # among the words read
     note: str = ""
-
-
-@dataclass(frozen=True)
-class ListedWord:
-    """A word of a list: its weight as a bar and in writing."""
-
-    text: str
-    remark: str
-    share: float  # of the bar
-    number: str
-    is_against: bool = False
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A label or a step that can be chosen: its words are highlighted and listed."""
-
-    name: str
-    probability: float
-    title: str
-    words: tuple[ListedWord, ...]
-    weights: list[float]  # of all words and features
-    is_left_out: bool = False
-    total: str = ""  # of a classical system: its log-odds as a sum
 
 
 def render_page(explanation: Explanation) -> str:
@@ -77,60 +55,57 @@ def render_page(explanation: Explanation) -> str:
         features=[
             Piece(name, place=n_words + number) for number, name in enumerate(explanation.features)
         ],
-        labels=[_label_choice(explanation, each) for each in explanation.label_words],
-        steps=[_step_choice(explanation, *each) for each in enumerate(explanation.steps, 1)],
+        labels=[
+            _label_choice(each)
+            for each in list_label_rows(explanation, WORDS_FOR, WORDS_AGAINST, MIN_WEIGHT)
+        ],
+        steps=[
+            _step_choice(number, each)
+            for number, each in enumerate(list_step_rows(explanation, WORDS_SHOWN, MIN_SHARE), 1)
+        ],
         held=sum(each.probability for each in explanation.sequences),
         has_bounds=not all(each.is_exact for each in explanation.sets),
     )
 
 
-def _label_choice(explanation: Explanation, label: LabelWords) -> Choice:
-    found = [
-        *explanation.words_for(label, WORDS_FOR),
-        *explanation.words_against(label, WORDS_AGAINST),
-    ]
-    most = max((abs(word.weight) for word in found), default=0.0)
-    words = [
-        ListedWord(
-            word.text,
-            _describe_word(word),
-            abs(word.weight) / most,
-            f"{word.weight:+.2f}",
-            word.weight < 0,
-        )
-        for word in found
-        if abs(word.weight) >= LEAST_WEIGHT * most
-    ]
-    left_out = "" if label.is_in_set else ", which was left out"
-    score = label.score
-    total = (
-        "" if score is None else f"score {score.total:+.2f} = bias {score.bias:+.2f} + what follows"
-    )
-    return Choice(
-        label.label,
-        label.probability,
-        f"{label.label}{left_out}: words that speak for it (+) and against it (-)",
-        tuple(words),
-        [round(weight, 5) for weight in label.weights],
-        not label.is_in_set,
-        total,
-    )
+def _label_choice(row: WordsRow) -> dict[str, Any]:
+    """Return a label that can be chosen: its words are highlighted and listed."""
+    left_out = ", which was left out" if row.is_left_out else ""
+    largest = max((abs(word.weight) for word in row.words), default=1.0)
+    score = row.score
+    total = "" if score is None else f"score {score.total:+.2f} = bias {score.bias:+.2f}"
+    return {
+        "name": row.name,
+        "title": f"{row.name}{left_out}: words that speak for it (+) and against it (-)",
+        "total": f"{total} + what follows" if total else "",
+        **_choice(row, largest, "+.2f"),
+    }
 
 
-def _step_choice(explanation: Explanation, number: int, step: Step) -> Choice:
-    name = "STOP" if step.label is None else step.label
+def _step_choice(number: int, row: WordsRow) -> dict[str, Any]:
+    """Return a step that can be chosen."""
+    title = f"Step {number}, {row.name}: words with the most attention"
+    name = f"{number}. {row.name}"
+    return {"name": name, "title": title, "total": "", **_choice(row, 1.0, ".1%")}
+
+
+def _choice(row: WordsRow, largest: float, number: str) -> dict[str, Any]:
     words = [
-        ListedWord(word.text, _describe_word(word), word.weight, f"{word.weight:.1%}")
-        for word in explanation.attended(step, WORDS_SHOWN)
-        if word.weight >= LEAST_SHARE
+        {
+            "text": word.text,
+            "remark": _describe_word(word),
+            "share": abs(word.weight) / largest,
+            "number": f"{word.weight:{number}}",
+            "is_against": word.weight < 0,
+        }
+        for word in row.words
     ]
-    return Choice(
-        f"{number}. {name}",
-        step.probability,
-        f"Step {number}, {name}: words with the most attention",
-        tuple(words),
-        [round(weight, 5) for weight in step.weights],
-    )
+    return {
+        "probability": row.probability,
+        "words": words,
+        "weights": [round(weight, 5) for weight in row.weights],
+        "is_left_out": row.is_left_out,
+    }
 
 
 def _split_text(explanation: Explanation) -> Iterator[Piece]:

@@ -10,7 +10,8 @@ from typing import Annotated
 
 from pydantic import PlainSerializer
 
-from setrnn.tagging.explanation import LinearScore, NamedSet
+from setrnn.tagging.explain.explain import NamedSet
+from setrnn.tagging.explain.words import LinearScore
 from setrnn.tagging.prediction import Completion, Prediction
 
 MAX_LABELS = 50  # that are listed with their probabilities

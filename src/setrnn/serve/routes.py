@@ -40,7 +40,7 @@ from setrnn.serve.work import Completing, Explaining, Tagging
 from setrnn.systems.limits import Limits
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.rules import find_rule
-from setrnn.tagging.explaining import choose_explained_rule, given_set, why_not_explained
+from setrnn.tagging.explain.explain import choose_explained_rule, given_set, why_not_explained
 
 CHARACTERS_PER_WORD = 32  # in a text without spaces, which would be one word
 # Texts times squared labels: set-rnn-exact scores a set of n labels in a time that grows with n^2.

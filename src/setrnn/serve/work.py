@@ -25,7 +25,7 @@ from setrnn.serve.answers import (
 from setrnn.serve.registry import ServedModel
 from setrnn.systems.candidates import Floats32
 from setrnn.systems.limits import Limits
-from setrnn.tagging.explanation import Explanation
+from setrnn.tagging.explain.explain import Explanation
 
 MIN_MARGINAL = 0.001  # of the labels that are listed with their probabilities
 MIN_ATTENTION = 0.0005  # of a word in a step

@@ -31,12 +31,6 @@ from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import NO_RULE, BatchSearch, ChosenSets, Question
 from setrnn.systems.rules import count_candidates, find_rule
 from setrnn.systems.true_marginals import TrueMarginals, hide_probs
-from setrnn.tagging.acceptance import (
-    LEAST_SHOWN,
-    LabelAcceptance,
-    accuracy_interval,
-    reliability,
-)
 from setrnn.tagging.documents import (
     MEASURED_ON_SEEN,
     MOST_SEEN,
@@ -48,6 +42,12 @@ from setrnn.tagging.documents import (
 )
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.trust.acceptance import (
+    MIN_SHOWN,
+    LabelAcceptance,
+    accuracy_interval,
+    reliability,
+)
 
 RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
 LEAST_LOG_PROB = float(np.log(1e-12))  # so that one impossible set does not decide the mean
@@ -587,7 +587,7 @@ class LabelPairs:
         is_model = column < own.shape[1]
         is_label[row[is_model], column[is_model]] = True
         for kept, probs in ((self.own, own), (self.calibrated, calibrated)):
-            is_shown = probs > LEAST_SHOWN
+            is_shown = probs > MIN_SHOWN
             kept.append((probs[is_shown].astype(np.float64), is_label[is_shown]))
 
     def measure(self) -> LabelProbabilityScores:

@@ -19,10 +19,10 @@ from setrnn.models.card import is_same_training, note_training
 from setrnn.models.folder import check_model_place
 from setrnn.progress import Note, OnProgress, Progress
 from setrnn.systems.registry import find_system
-from setrnn.tagging.calibrating import calibrate_on_valid
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.targets import keep_targets
+from setrnn.tagging.trust.calibrate import calibrate_on_valid
+from setrnn.tagging.trust.targets import keep_targets
 from setrnn.training.ranks import find_ranks
 from setrnn.training.run_folder import (
     PLAN,

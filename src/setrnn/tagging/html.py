@@ -1,4 +1,4 @@
-"""Show predictions, explanations and tables of scores as HTML, for notebooks.
+"""Show predictions and tables of scores as HTML, for notebooks.
 
 All that comes from users or data is escaped.
 """
@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING
 from setrnn.data.formats.printing import printable
 
 if TYPE_CHECKING:
-    from setrnn.tagging.explanation import Explanation, WeightedWord
     from setrnn.tagging.prediction import Prediction
 
 MOST_ROWS = 20
-N_WORDS, N_SETS = 5, 5
 CHIP = "display:inline-block;border:1px solid #8888;border-radius:.7em;padding:0 .5em;margin:.1em"
 
 
@@ -74,45 +72,3 @@ def write_predictions(found: Sequence[Prediction]) -> str:
 
     more = len(found) - MOST_ROWS
     return write_table(columns, rows()) + (f"<p>and {more:,} more</p>" if more > 0 else "")
-
-
-def write_explanation(found: Explanation) -> str:
-    """Write an explanation: the set, the words of each label, and the most probable sets."""
-    by = "given" if found.is_given else f"rule {write_text(str(found.rule))}"
-    best = found.predicted
-    parts = [
-        f"<div>{write_text(found.method)}, {by}: {write_set(best.labels)} "
-        f"p {'=' if best.is_exact else '≥'} {best.probability:.3f}</div>"
-    ]
-    if found.label_words:
-        rows = [
-            [
-                write_text(each.label) + ("" if each.is_in_set else " <i>(left out)</i>"),
-                f"{each.probability:.3f}",
-                _write_words(found.words_for(each, N_WORDS)),
-                _write_words(found.words_against(each, N_WORDS)),
-            ]
-            for each in found.label_words
-        ]
-        parts.append(write_table(["label", "p", "words for it", "words against it"], rows))
-    sets = [
-        [f"{'' if each.is_exact else '≥ '}{each.probability:.3f}", write_set(each.labels)]
-        for each in found.sets[:N_SETS]
-    ]
-    parts.append(write_table(["p", "set"], sets))
-    if found.steps:
-        steps = [
-            [
-                "<i>stop</i>" if each.label is None else write_text(each.label),
-                f"{each.probability:.3f}",
-                _write_words(found.attended(each, N_WORDS)),
-            ]
-            for each in found.steps
-        ]
-        parts.append(write_table(["step", "p", "words attended to"], steps))
-    notes = "".join(f"<li>{write_text(each)}</li>" for each in found.reading_notes())
-    return "".join(parts) + f"<ul>{notes}</ul>"
-
-
-def _write_words(words: Sequence[WeightedWord]) -> str:
-    return " · ".join(f"{write_text(each.text)} {each.weight:.2f}" for each in words)

@@ -14,9 +14,9 @@ from setrnn.models.folder import CALIBRATION, load_model
 from setrnn.models.hub import open_place
 from setrnn.systems.registry import find_system
 from setrnn.systems.rules import RULES
-from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.trained_model import SEEN_SETS, SEEN_SETS_OFFSETS
+from setrnn.tagging.trust.saved import Calibration
 
 
 def load(

@@ -24,8 +24,6 @@ from setrnn.progress import Note, OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Floats
 from setrnn.systems.mixture import MixtureSystem, relabel
 from setrnn.systems.mixture_candidates import Weights
-from setrnn.tagging.calibrating import calibrate_or_warn
-from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.documents import (
     Batch,
     Documents,
@@ -44,7 +42,9 @@ from setrnn.tagging.mixture_weights import (
     mean_log_likelihood,
 )
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.targets import keep_targets
+from setrnn.tagging.trust.calibrate import calibrate_or_warn
+from setrnn.tagging.trust.saved import Calibration
+from setrnn.tagging.trust.targets import keep_targets
 
 METHOD = "mixture"
 NAMES_SHOWN = 5

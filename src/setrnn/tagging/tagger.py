@@ -35,7 +35,7 @@ from setrnn.tagging.predictions import Predictions
 from setrnn.tagging.trained_model import TrainedModel
 
 if TYPE_CHECKING:
-    from setrnn.tagging.explanation import Explanation
+    from setrnn.tagging.explain.explain import Explanation
 
 
 @dataclass(frozen=True, repr=False)
@@ -319,7 +319,7 @@ class Tagger(TrainedModel):
             labels: the set to explain instead of the predicted one, in any order. It excludes
                 a rule.
         """
-        from setrnn.tagging.explaining import explain_text
+        from setrnn.tagging.explain.explain import explain_text
 
         check_top(top)
         return explain_text(self, text, features, top, rule, labels)

@@ -36,8 +36,8 @@ from setrnn.systems.relabelled import RelabelledSystem
 from setrnn.systems.rules import RULES, count_candidates, find_rule, rule_for
 from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS, Thresholds
 from setrnn.systems.system import System
-from setrnn.tagging.acceptance import LabelAcceptance
-from setrnn.tagging.calibration import Calibration
+from setrnn.tagging.trust.acceptance import LabelAcceptance
+from setrnn.tagging.trust.saved import Calibration
 
 BATCH = 1024  # the most documents that are searched together
 SEEN_SETS, SEEN_SETS_OFFSETS = "seen_sets", "seen_sets_offsets"  # arrays of a model folder

@@ -6,7 +6,7 @@ import pytest
 from setrnn.report.figures.reliability import (
     draw_reliability,
 )
-from setrnn.tagging.acceptance import reliability
+from setrnn.tagging.trust.acceptance import reliability
 
 STARTS = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
 

@@ -8,7 +8,7 @@ from statistics import median
 
 import pytest
 
-from setrnn.tagging.acceptance import Acceptance
+from setrnn.tagging.trust.acceptance import Acceptance
 from small_taggers import with_thresholds
 
 HERE = Path(__file__).parent

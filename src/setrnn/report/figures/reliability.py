@@ -29,8 +29,8 @@ from setrnn.report.figures.style import (
 )
 from setrnn.report.systems import System, Systems
 from setrnn.report.wording import format_score, join_names
-from setrnn.tagging.acceptance import Reliability
-from setrnn.tagging.acceptance import reliability as measure_reliability
+from setrnn.tagging.trust.acceptance import Reliability
+from setrnn.tagging.trust.acceptance import reliability as measure_reliability
 
 Values = npt.NDArray[np.float64]
 _Measured = tuple[Reliability, float]  # a diagram, and its calibration error

@@ -3,11 +3,15 @@ import pytest
 from scipy.stats import binom
 
 from setrnn.errors import ConfigError
-from setrnn.tagging.acceptance import (
+from setrnn.systems.true_marginals import TrueMarginals
+from setrnn.tagging.trust.acceptance import (
+    MIN_ACCEPTED,
     Acceptance,
+    LabelAcceptance,
     accuracy_interval,
     as_plain,
     fit_acceptance,
+    fit_label_acceptance,
     lower_bound,
     reliability,
 )
@@ -19,15 +23,13 @@ def drawn(n, seed=0):
     return probs, rng.random(n) < probs
 
 
-def test_perfectly_calibrated_probabilities_have_a_small_error():
+def test_the_calibration_error_is_the_distance_of_probability_and_accuracy():
     assert reliability(*drawn(200_000)).error < 0.005
-
-
-def test_the_error_of_what_is_always_too_sure_is_how_much():
     rng = np.random.default_rng(1)
     probs = 0.5 + rng.random(20_000) / 2
     is_right = rng.random(len(probs)) < probs - 0.3
     assert reliability(probs, is_right).error == pytest.approx(0.3, abs=0.01)
+    assert reliability(np.array([0.2]), np.array([True])).error == pytest.approx(0.8)
 
 
 def test_bins_hold_about_the_same_number_of_documents():
@@ -35,6 +37,7 @@ def test_bins_hold_about_the_same_number_of_documents():
     assert found.n_documents.tolist() == [200] * 15
     assert (np.diff(found.mean_probability) > 0).all()
     assert found.spread.sum() == 3000
+    assert reliability(np.full(100, 0.7), np.arange(100) < 60).n_documents.tolist() == [100]
 
 
 def test_the_order_of_documents_changes_nothing_also_with_ties():
@@ -44,17 +47,6 @@ def test_the_order_of_documents_changes_nothing_also_with_ties():
     one, other = reliability(probs, is_right), reliability(probs[order], is_right[order])
     assert one.error == pytest.approx(other.error, abs=1e-12)
     assert (one.n_documents == other.n_documents).all()
-
-
-def test_one_probability_is_one_bin():
-    found = reliability(np.full(100, 0.7), np.arange(100) < 60)
-    assert found.n_documents.tolist() == [100]
-    assert found.error == pytest.approx(0.1)
-
-
-def test_a_handful_of_documents_will_do():
-    found = reliability(np.array([0.2]), np.array([True]))
-    assert found.error == pytest.approx(0.8)
 
 
 @pytest.mark.parametrize("target", [0.8, 0.9])
@@ -68,32 +60,22 @@ def test_the_target_is_kept_as_often_as_was_asked_for(target):
         shares.append(found.share)
         is_empty = found.threshold is None
         n_kept += is_empty or probs[found.accepts(probs)].mean() >= target
-    # 270 of 300 and more, but for the luck of the draw
     assert n_kept >= binom.ppf(0.01, n_draws, 0.9)
     assert np.mean(shares) > 0.1, "it accepts something"
 
 
-def test_more_is_accepted_for_a_lower_target():
-    rng = np.random.default_rng(0)
-    probs = rng.random(5000)
-    is_right = rng.random(5000) < probs
-    shares = [fit_acceptance("set", probs, is_right, each, 0.9).share for each in (0.7, 0.8, 0.9)]
-    assert shares[0] > shares[1] > shares[2] > 0
-
-
-def test_what_is_said_of_the_accepted_is_so():
-    rng = np.random.default_rng(1)
-    probs = rng.random(3000).round(3)
-    is_right = rng.random(3000) < probs
+def test_an_acceptance_describes_what_it_accepts():
+    probs, is_right = drawn(3000)
+    probs = probs.round(3)
     found = fit_acceptance("f1", probs, is_right, 0.8, 0.95)
     is_accepted = found.accepts(probs)
     assert found.n_accepted == is_accepted.sum()
     assert found.share == is_accepted.mean()
     assert found.accuracy == is_right[is_accepted].mean()
-    bound = lower_bound(is_right[is_accepted].sum(), is_accepted.sum(), 0.95)
-    assert bound >= 0.8
+    assert lower_bound(is_right[is_accepted].sum(), is_accepted.sum(), 0.95) >= 0.8
     assert found.threshold not in probs, "no document stands on the edge"
     assert Acceptance(**as_plain(found)) == found
+    assert fit_acceptance("f1", probs, is_right, 0.7, 0.95).share > found.share
 
 
 def test_equal_probabilities_are_accepted_together_or_not_at_all():
@@ -103,12 +85,6 @@ def test_equal_probabilities_are_accepted_together_or_not_at_all():
     assert fit_acceptance("set", np.full(1000, 0.7), is_right, 0.9, 0.9).threshold is None
 
 
-def test_where_all_are_right_all_are_accepted():
-    found = fit_acceptance("set", np.linspace(0.1, 0.9, 500), np.full(500, True), 0.9, 0.9)
-    assert found.share == 1
-    assert found.accepts(np.array([0.1])).all()
-
-
 def test_nothing_is_accepted_where_no_threshold_reaches_the_target():
     rng = np.random.default_rng(2)
     probs = rng.random(2000)
@@ -116,7 +92,6 @@ def test_nothing_is_accepted_where_no_threshold_reaches_the_target():
     assert (found.threshold, found.share, found.n_accepted) == (None, 0.0, 0)
     assert not found.accepts(np.array([0.0, 1.0])).any()
     assert 0.3 < found.accuracy < 0.7, "the best that was reached"
-    assert Acceptance(**as_plain(found)) == found
 
 
 def test_too_few_documents_show_nothing_even_if_all_are_right():
@@ -124,19 +99,14 @@ def test_too_few_documents_show_nothing_even_if_all_are_right():
     for n, is_enough in ((21, False), (22, True)):
         found = fit_acceptance("set", np.linspace(0, 1, n), np.full(n, True), 0.9, 0.9)
         assert (found.threshold is not None) == is_enough
+        assert found.share == is_enough
 
 
 @pytest.mark.parametrize(("n_right", "n"), [(0, 7), (3, 10), (95, 100), (20, 20)])
 def test_the_bounds_are_those_of_clopper_and_pearson(n_right, n):
     low, high = accuracy_interval(n_right, n, 0.95)
-    if n_right:
-        assert binom.sf(n_right - 1, n, low) == pytest.approx(0.025)
-    else:
-        assert low == 0
-    if n_right < n:
-        assert binom.cdf(n_right, n, high) == pytest.approx(0.025)
-    else:
-        assert high == 1
+    assert low == 0 if n_right == 0 else binom.sf(n_right - 1, n, low) == pytest.approx(0.025)
+    assert high == 1 if n_right == n else binom.cdf(n_right, n, high) == pytest.approx(0.025)
 
 
 @pytest.mark.parametrize("value", [0, 1, -0.5, 90, float("nan")])
@@ -144,3 +114,46 @@ def test_shares_outside_of_0_and_1_are_refused(value):
     for target, confidence in ((value, 0.9), (0.9, value)):
         with pytest.raises(ConfigError, match="between 0 and 1"):
             fit_acceptance("set", np.array([0.5]), np.array([True]), target, confidence)
+
+
+def draw_labels(seed, n=1_500):
+    """Probabilities of a safe, a doubtful and two rare labels, and what is true."""
+    random = np.random.default_rng(seed)
+    probs = random.beta(0.25, 0.4, (n, 4)).astype(np.float32)
+    probs[:, 1] *= 0.8
+    probs[:, 2:] *= random.random((n, 2)) < 0.02
+    return TrueMarginals(probs, random.random(probs.shape) < probs, None)
+
+
+def fit_labels(own):
+    return fit_label_acceptance(own, own.probs, own.probs, 0.9, 0.9)
+
+
+def test_a_safe_label_is_accepted_and_a_doubtful_one_is_not():
+    found = fit_labels(draw_labels(0))
+    assert MIN_ACCEPTED <= found.thresholds[0] <= 1
+    assert found.thresholds[1] > 1
+    assert found.is_rare.tolist() == [False, False, True, True]
+    assert found.n_safe in (1, 3)  # rare labels are accepted together or not at all
+    assert found.shares[0] > 0.3
+    nothing = np.zeros((50, 3), dtype=np.float32)
+    assert fit_labels(TrueMarginals(nothing, nothing > 0, None)).n_safe == 0
+
+
+def test_accepted_labels_reach_the_target_with_the_confidence_asked_for():
+    n_tries, n_missed = 60, 0
+    for seed in range(n_tries):
+        threshold = fit_labels(draw_labels(seed)).thresholds[0]
+        new = np.linspace(0, 1, 10_001)[1:-1]
+        density = new ** (0.25 - 1) * (1 - new) ** (0.4 - 1)
+        above = new >= threshold
+        accuracy = (new * density)[above].sum() / density[above].sum() if above.any() else 1.0
+        n_missed += accuracy < 0.9
+    assert n_missed <= 0.2 * n_tries
+
+
+def test_only_labels_of_the_set_are_accepted():
+    found = LabelAcceptance(0.9, 0.9, np.array([0.6, 2.0]), np.zeros(2, bool), np.zeros(2))
+    labels = np.array([[0, 1], [0, -1]], dtype=np.int32)
+    accepted = found.accepts(np.array([[0.7, 1.0], [0.5, 0.9]]), labels)
+    assert accepted.tolist() == [[True, False], [False, False]]

@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from math import exp, factorial, fsum
 from string import ascii_uppercase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,25 +17,185 @@ from torch import Tensor
 from setrnn.data.batches import make_batch
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
-from setrnn.data.reading import Reading, read_text, read_tokens
+from setrnn.data.reading import AS_UNKNOWN, STOP_WORD, Reading, Word, read_text, read_tokens
 from setrnn.data.subwords import SubwordEncoder
 from setrnn.data.tokenizing import break_runs, whole_characters
 from setrnn.errors import ConfigError, DataError
 from setrnn.model.interfaces import Encoding
 from setrnn.search import Sequences, most_probable_sets, search_orders
-from setrnn.systems.candidates import Floats32, Ids, to_probability
+from setrnn.systems.candidates import Floats32, Ids, ScoredSet, to_probability
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.system import System
-from setrnn.tagging.explanation import Explanation, FoundSequence, NamedSet, Step
-from setrnn.tagging.label_words import has_label_words, list_label_words
+from setrnn.tagging.explain.render import describe_reading, write_explanation
+from setrnn.tagging.explain.words import (
+    FEATURE,
+    WORD,
+    LabelWords,
+    WeightedWord,
+    has_label_words,
+    list_label_words,
+)
 from setrnn.tagging.prediction import problem_with_known
 
 if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger
 
 Order = tuple[list[int], float]  # the ids of a label sequence, and its probability
+
+
+@dataclass(frozen=True)
+class FoundSequence(ScoredSet):
+    """A label sequence with its probability and the name of its set."""
+
+    set_name: str
+
+
+@dataclass(frozen=True)
+class NamedSet(ScoredSet):
+    """A label set with its probability, the sum over the orders that the search found."""
+
+    name: str  # A is the predicted or given set, B the most probable other set
+    is_exact: bool  # whether all orders were summed; if not, the sum is a lower bound
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the best order of the explained set."""
+
+    label: str | None  # None at STOP
+    probability: float  # given the text and the labels before
+    # The attention on each word and feature read. The sum is 1, or less if a transformer attends to
+    # punctuation and special tokens.
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How a system tags one text.
+
+    A system that does not emit labels one by one has no sequences and no steps. A network without
+    label evidence (`model.evidence`) has no words per label.
+
+    Example:
+        >>> from setrnn import SetRNNClassifier
+        >>> small = {"vectors.dimensions": 8, "vectors.source": "none", "training.epochs": 20}
+        >>> texts, label_sets = ["red apple", "red car"] * 8, [{"fruit", "red"}, {"red"}] * 8
+        >>> tagger = SetRNNClassifier("set-rnn", settings=small).fit(texts, label_sets).tagger_
+        >>> explanation = tagger.explain("The red apple")
+        >>> [(word.text, word.fate) for word in explanation.words]
+        [('The', 'stop word'), ('red', 'known'), ('apple', 'known')]
+        >>> explanation.predicted.labels == tagger.tag(["The red apple"])[0].labels
+        True
+        >>> explanation.steps[-1].label is None  # STOP
+        True
+        >>> sorted(each.label for each in explanation.label_words)
+        ['fruit', 'red']
+    """
+
+    method: str
+    rule: str | None  # how the predicted set was chosen; None if the set was given
+    text: str
+    words: tuple[Word, ...]
+    features: tuple[str, ...]  # those that were read, after the words
+    unknown_features: tuple[str, ...]  # those that were not read
+    max_words: int
+    beam_width: int
+    sequences: tuple[FoundSequence, ...]  # in descending order of probability
+    # The predicted set, then the others in descending order of probability; or the given set.
+    sets: tuple[NamedSet, ...]
+    steps: tuple[Step, ...]  # the last is STOP
+    # Of the labels of the explained set, then of the most probable others.
+    label_words: tuple[LabelWords, ...] = ()
+    reads_subwords: bool = False
+    member: str = ""  # of a mixture: the method of the member that words and sets are of
+    note: str = ""  # of a mixture: which member that is
+
+    def _repr_html_(self) -> str:
+        return write_explanation(self)
+
+    @property
+    def predicted(self) -> NamedSet:
+        """The set that is explained: the predicted or the given one."""
+        return self.sets[0]
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the set was given; then the sequences are its orders only."""
+        return self.rule is None
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether the scores of labels are known as sums: those of classical systems are."""
+        return any(each.score is not None for each in self.label_words)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The best order of the explained set."""
+        return tuple(step.label for step in self.steps if step.label is not None)
+
+    @property
+    def order_probability(self) -> float:
+        """The probability of the best order: the product over its steps."""
+        return float(np.prod([step.probability for step in self.steps]))
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """What the model read, as written in the text: the words, then the features."""
+        return (*(word.text for word in self.words if word.place is not None), *self.features)
+
+    def with_fate(self, fate: str) -> list[Word]:
+        """Return the words with a given fate: see `Word.fate`."""
+        return [word for word in self.words if word.fate == fate]
+
+    def reading_notes(self) -> list[str]:
+        """Describe in sentences how much of the text the model read, and how."""
+        return describe_reading(self)
+
+    def attended(self, step: Step, top: int) -> list[WeightedWord]:
+        """Return the words with the most attention; the weights of a repeated word are summed."""
+        return self._heaviest(step.weights)[:top]
+
+    def words_for(self, label: LabelWords, top: int) -> list[WeightedWord]:
+        """Return the words that speak for a label, the strongest first.
+
+        Of a classical system, also word pairs and, in a chain, earlier labels.
+        """
+        return [word for word in self._weigh(label) if word.weight > 0][:top]
+
+    def words_against(self, label: LabelWords, top: int) -> list[WeightedWord]:
+        """Return the words that speak against a label, the strongest first."""
+        return [word for word in self._weigh(label)[::-1] if word.weight < 0][:top]
+
+    def _weigh(self, label: LabelWords) -> list[WeightedWord]:
+        """List what speaks for a label, then what speaks against it."""
+        if label.score is None:
+            return self._heaviest(label.weights)
+        terms = sorted(label.score.terms, key=lambda term: -term.contribution)
+        return [
+            WeightedWord(term.text, term.contribution, term.n_times, False, term.kind)
+            for term in terms
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the explanation as plain JSON values."""
+        return {**asdict(self), "notes": self.reading_notes()}
+
+    def _heaviest(self, weights: Sequence[float]) -> list[WeightedWord]:
+        """List the words by their weights, without stop words."""
+        skipped = {word.place for word in self.words if word.fate == STOP_WORD}
+        unknown = {word.place for word in self.words if word.fate == AS_UNKNOWN}
+        n_words = len(self.read) - len(self.features)
+        found: dict[tuple[str, bool], WeightedWord] = {}
+        for place, (text, weight) in enumerate(zip(self.read, weights, strict=True)):
+            if place in skipped:
+                continue
+            key = (text.lower(), place >= n_words)
+            kind = FEATURE if key[1] else WORD
+            before = found.get(key, WeightedWord(text, 0.0, 0, place in unknown, kind))
+            found[key] = replace(before, weight=before.weight + weight, n_times=before.n_times + 1)
+        return sorted(found.values(), key=lambda word: -word.weight)
 
 
 def given_set(

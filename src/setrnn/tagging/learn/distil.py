@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ from setrnn.training.run_folder import (
 from setrnn.training.start import TrainOptions, identify_run
 
 OBJECTIVE = "set-distribution"
-LEAST_WEIGHT = 0.005  # less probable sets of the teacher are left to the rest: they cost time
+MIN_WEIGHT = 0.005  # less probable sets of the teacher are left to the rest: they cost time
 
 
 def distil(
@@ -124,11 +124,13 @@ def distil(
     asked = read_settings(preset, config, settings, seed, measure)
     full, seconds = asked.config, read_budget(budget)
     target = None if out is None else Path(out)
-    if target is not None:
-        _refuse_own_teacher(teacher, target)
+    own = None if isinstance(teacher, Tagger) else Path(teacher).resolve()
+    if target is not None and own == target.resolve():
+        raise ConfigError(f"--out is {target}, the teacher itself. Name another folder.")
     check_training(student, full, device, target, resume)
     with explain_stop(target):
-        name, tagger = _open_teacher(teacher, device)
+        tagger = teacher if isinstance(teacher, Tagger) else load(teacher, device)
+        name = tagger.method if isinstance(teacher, Tagger) else name_place(teacher)
         source = make_training_source(data, valid, cut_valid)
         if source.options.hierarchy is None and source.prepared_folder is None:
             source = with_hierarchy(source, tagger.hierarchy)
@@ -164,17 +166,6 @@ def _find_student(method: str) -> Method:
     return replace(student, objective=OBJECTIVE, first_method=None)
 
 
-def _refuse_own_teacher(teacher: str | Path | Tagger, out: Path) -> None:
-    if not isinstance(teacher, Tagger) and Path(teacher).resolve() == out.resolve():
-        raise ConfigError(f"--out is {out}, the teacher itself. Name another folder.")
-
-
-def _open_teacher(teacher: str | Path | Tagger, device: str) -> tuple[str, Tagger]:
-    if isinstance(teacher, Tagger):
-        return teacher.method, teacher
-    return name_place(teacher), load(teacher, device)
-
-
 def fingerprint(teacher: Tagger) -> str:
     """Return a hash of all that decides what a model says."""
     digest = hashlib.blake2b(digest_size=16)
@@ -193,16 +184,15 @@ def _list_parts(prepared: Prepared, config: Config) -> list[str]:
 
 def _describe(name: str, teacher: Tagger, prepared: Prepared, config: Config) -> dict[str, Any]:
     """Return notes on what the student was distilled from."""
-    n_documents = prepared.description["n_documents"]
-    parts = {name: n_documents[name] for name in _list_parts(prepared, config)}
+    n_documents, parts = prepared.description["n_documents"], _list_parts(prepared, config)
     return {
         "distilled_from": {
             "name": name,
             "method": teacher.method,
             "members": [member.method for member in teacher.members],
             "data": teacher.notes.get("data"),
-            "n_labelled": parts["train"],
-            "n_unlabelled": parts.get(UNLABELLED, 0),
+            "n_labelled": n_documents["train"],
+            "n_unlabelled": n_documents[UNLABELLED] if UNLABELLED in parts else 0,
         }
     }
 
@@ -277,10 +267,11 @@ def _ask(
     n_documents = sum(parts[name] for name in names)
     count = count_up("asking the teacher", on_progress, n_documents)
     found, system = [], choose_weights(teacher.system)
-    for tokens in _read_tokens(teacher, source, names):
-        best = system.candidates(tokens, n_sets)
-        found.append(SetCandidates(best.labels[:, :n_sets], best.log_probs[:, :n_sets]))
-        count(len(tokens))
+    for name in names:
+        for batch in open_documents(source, name).batches(teacher):
+            best = system.candidates(batch.tokens, n_sets)
+            found.append(SetCandidates(best.labels[:, :n_sets], best.log_probs[:, :n_sets]))
+            count(len(batch.tokens))
     if sum(map(len, found)) != n_documents:
         raise DataError(f"{source} has changed while it was read. Start again.")
     return SetCandidates.concatenate(found)
@@ -298,13 +289,6 @@ def choose_weights(system: System) -> System:
     return replace(system, weights=Weights(mean / mean.sum()))
 
 
-def _read_tokens(teacher: Tagger, source: Source, names: Sequence[str]) -> Iterator[Ragged]:
-    """Yield the texts as the teacher reads them, in batches."""
-    for name in names:
-        for batch in open_documents(source, name).batches(teacher):
-            yield batch.tokens
-
-
 def aim(
     found: SetCandidates, prepared: Prepared, labels: LabelVocabulary, config: Config
 ) -> TrainingDocuments:
@@ -318,8 +302,10 @@ def aim(
     """
     parts = [prepared.split(name) for name in _list_parts(prepared, config)]
     sets, weights = _translate(found, labels, prepared.labels, config)
-    own = _own_sets(parts[0].labels, len(sets))  # (n, 1, S)
     n_train = len(parts[0])
+    of_train = pack_labels(parts[0].labels.padded(min_width=1).astype(np.int32))
+    own = np.full((len(sets), 1, of_train.shape[1]), -1, dtype=np.int32)  # (n, 1, S)
+    own[:n_train, 0] = of_train
     is_new = np.array([name not in labels.index for name in prepared.labels.names])
     share = np.zeros(len(sets))
     share[:n_train] = np.where(parts[0].is_complete, config.distillation.true_share, 0.0)
@@ -346,13 +332,6 @@ def aim(
     return TrainingDocuments(tokens, targets=targets, train_rows=train_rows)
 
 
-def _own_sets(labels: Ragged, n_documents: int) -> Ids:
-    """Return the own label sets of the first documents, and empty ones: (n, 1, S)."""
-    own = pack_labels(labels.padded(min_width=1).astype(np.int32))
-    rest = np.full((n_documents - len(own), own.shape[1]), -1, dtype=np.int32)
-    return np.concatenate([own, rest])[:, None]
-
-
 def _translate(
     found: SetCandidates, labels: LabelVocabulary, own: LabelVocabulary, config: Config
 ) -> tuple[Ids, Floats]:
@@ -366,4 +345,4 @@ def _translate(
     is_possible = (translated > -2).all(axis=2) & ((translated >= 0).sum(axis=2) <= most)
     translated = pack_labels(np.where(is_possible[:, :, None], translated, -1))
     probs = np.exp(found.log_probs)
-    return translated, np.where(is_possible & (probs >= LEAST_WEIGHT), probs, 0.0)
+    return translated, np.where(is_possible & (probs >= MIN_WEIGHT), probs, 0.0)

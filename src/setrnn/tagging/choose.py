@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +30,7 @@ from setrnn.data.formats.write import is_table, write_table
 from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress
-from setrnn.systems.candidates import Bools, Floats, Floats32
+from setrnn.systems.candidates import Floats, Floats32
 from setrnn.tagging.documents import note_skipped
 from setrnn.tagging.loading import load
 from setrnn.tagging.prediction import Prediction
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
     Pool: TypeAlias = str | Path | list[str] | Source | Iterable[Example]
 
-UNDECIDED, MOST_UNDECIDED = 0.1, 3  # the least p and 1 - p of an undecided label; labels named
+UNDECIDED, MAX_UNDECIDED = 0.1, 3  # the least p and 1 - p of an undecided label; labels named
 N_WORDS = 1 << 18  # hashes of words
 
 
@@ -72,51 +73,6 @@ class ChosenDocument:
         if not self.undecided:
             return f"the set has the probability {self.prediction.probability:.2f}"
         return "undecided: " + ", ".join(f"{name} {p:.2f}" for name, p in self.undecided.items())
-
-
-@dataclass
-class _Seen:
-    """Which documents of the pool are left out."""
-
-    tagger: Tagger
-    texts: set[bytes] = field(default_factory=set)  # hashes of the texts so far
-    n_read: int = 0
-    n_trained: int = 0
-    n_repeated: int = 0
-    n_empty: int = 0
-
-    def leave_out(self, examples: list[Example]) -> list[Example]:
-        """Return the documents that can be chosen."""
-        self.n_read += len(examples)
-        is_trained = self._find_trained(examples)
-        kept = []
-        for example, was_trained in zip(examples, is_trained, strict=True):
-            key = _hash_text(example)
-            if not example.text.strip():
-                self.n_empty += 1
-            elif was_trained:
-                self.n_trained += 1
-            elif key in self.texts:
-                self.n_repeated += 1
-            else:
-                self.texts.add(key)
-                kept.append(example)
-        return kept
-
-    def _find_trained(self, examples: list[Example]) -> Bools:
-        sketch = self.tagger.trained_documents
-        if sketch is None:
-            return np.zeros(len(examples), dtype=bool)
-        return sketch.recognise(hash_texts(each.text for each in examples))
-
-    def describe(self) -> str:
-        """Say what was left out; empty if nothing was."""
-        counts = {
-            "that the model was trained on": self.n_trained,
-            "whose text occurs before": self.n_repeated,
-            "without text": self.n_empty,
-        }
-        return ", ".join(f"{number:,} {what}" for what, number in counts.items() if number)
 
 
 def choose(
@@ -155,15 +111,16 @@ def choose(
         raise ConfigError(f"n must be a whole number of at least 1, got {n}.")
     tagger = model if isinstance(model, Tagger) else load(model, device)
     tagger.rule_or_own(rule)
-    bad_rows, seen = BadRows(), _Seen(tagger)
+    bad_rows, texts, left_out = BadRows(), set[bytes](), Counter[str]()
     documents: list[ChosenDocument] = []
     count = count_up("tagging the pool", on_progress)
     for batch in batched(_read(pool, split, bad_rows), tagger.batch_size):
-        kept = seen.leave_out(batch)
+        kept = list(_leave_out(tagger, batch, texts, left_out))
         if kept:
             documents += _tag(tagger, kept, rule)
         count(len(batch))
-    _note_left_out(seen, len(documents), n, bad_rows, on_progress)
+    note_skipped(bad_rows, on_progress)
+    _note_left_out(tagger, left_out, len(documents), n, on_progress)
     losses = np.array([1 - each.expected_f1 for each in documents])
     words = weigh_words([each.example.text for each in documents])
     n_taken = min(n, len(documents))
@@ -177,7 +134,7 @@ def take_apart(
     n_taken: int,
     count: Callable[[int], None] = lambda n: None,
 ) -> list[int]:
-    """Take rows of great losses (n,) whose words (n, W), of length 1, differ; the best first."""
+    """Choose rows with large losses (n,) and different words, unit vectors (n, W); best first."""
     nearest, taken = np.zeros(len(losses)), list[int]()
     for _ in range(n_taken):
         values = losses * (1 - nearest**2)
@@ -268,7 +225,7 @@ def _expect_f1(tagger: Tagger, prediction: Prediction, probs: Floats32) -> float
 
 def _list_undecided(tagger: Tagger, probs: Floats32) -> dict[str, float]:
     """Return the labels whose probabilities (L,) are nearest to a half."""
-    nearest = np.argsort(np.abs(probs - 0.5), kind="stable")[:MOST_UNDECIDED]
+    nearest = np.argsort(np.abs(probs - 0.5), kind="stable")[:MAX_UNDECIDED]
     return {
         tagger.labels.names[label]: float(probs[label])
         for label in nearest
@@ -290,18 +247,39 @@ def _hash_text(example: Example) -> bytes:
     return hashlib.blake2b("\n".join(parts).encode(), digest_size=16).digest()
 
 
+def _leave_out(
+    tagger: Tagger, examples: Sequence[Example], texts: set[bytes], left_out: Counter[str]
+) -> Iterator[Example]:
+    """Yield the documents that can be chosen; add their hashes, and count the others by reason."""
+    sketch = tagger.trained_documents
+    is_trained = np.zeros(len(examples), dtype=bool)
+    if sketch is not None:
+        is_trained = sketch.recognise(hash_texts(each.text for each in examples))
+    for example, was_trained in zip(examples, is_trained, strict=True):
+        key = _hash_text(example)
+        if not example.text.strip():
+            left_out["without text"] += 1
+        elif was_trained:
+            left_out["that the model was trained on"] += 1
+        elif key in texts:
+            left_out["whose text occurs before"] += 1
+        else:
+            texts.add(key)
+            yield example
+
+
 def _note_left_out(
-    seen: _Seen, n_left: int, n: int, bad_rows: BadRows, on_progress: OnProgress
+    tagger: Tagger, left_out: Counter[str], n_left: int, n: int, on_progress: OnProgress
 ) -> None:
     """Say what was left out; raise DataError if nothing is left to choose from."""
-    note_skipped(bad_rows, on_progress)
-    left_out = seen.describe()
+    n_read = n_left + left_out.total()
+    what = ", ".join(f"{number:,} {reason}" for reason, number in left_out.items())
     if not n_left:
-        what = f"Of {seen.n_read:,} documents, {left_out}" if left_out else "There are no documents"
-        raise DataError(f"{what}: nothing is left to choose from. Give another pool.")
-    if left_out:
-        on_progress(Note(f"Left out of {seen.n_read:,} documents: {left_out}."))
-    sketch = seen.tagger.trained_documents
+        start = f"Of {n_read:,} documents, {what}" if what else "There are no documents"
+        raise DataError(f"{start}: nothing is left to choose from. Give another pool.")
+    if what:
+        on_progress(Note(f"Left out of {n_read:,} documents: {what}."))
+    sketch = tagger.trained_documents
     if sketch is not None and not sketch.is_complete:
         text = "The model recognises only a sample of the many documents it was trained on."
         on_progress(Note(text))

@@ -12,22 +12,23 @@ import numpy as np
 import numpy.typing as npt
 import scipy  # scipy.special is imported where it is first used
 
-from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, Places
+from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints
+from setrnn.systems.true_marginals import TrueMarginals
+from setrnn.tagging.trust.sets import N_FOLDS, fit_isotonic
 
-N_FOLDS = 5
-LEAST_FOR_KNOTS = 500  # documents
+MIN_FOR_KNOTS = 500  # documents
 # Pairs of a document and a label below this are not used to fit: there are many, and hardly any is
 # right. They follow the curves: with a higher limit, the offset of a label would lift them.
-LEAST_TO_FIT = 1e-4
-LEAST_TO_BEND = 0.005  # likewise, for the knots
+MIN_TO_FIT = 1e-4
+MIN_TO_BEND = 0.005  # likewise, for the knots
 BIN_WIDTH = 0.1  # of log-odds
 NEAREST = 1e-6  # to 0 and 1
 N_STEPS = 25  # of Newton's method
 # The standard deviations of what labels differ by. Labels of few documents stay near the common
 # curve. Chosen on one half of valid, measured on the other: docs/calibration.md.
 OFFSET_SPREAD, SLOPE_SPREAD = 0.5, 0.1
-LARGEST_STEP = 0.5  # of an offset, in log-odds
-LEAST_SLOPE = 0.5
+MAX_STEP = 0.5  # of an offset, in log-odds
+MIN_SLOPE = 0.5
 ENTRIES_AT_ONCE = 1 << 18
 
 
@@ -84,77 +85,44 @@ class LabelCurves:
         return found
 
 
-@dataclass(frozen=True)
-class Counts:
-    """How many documents have a label, by the label and the model's probability of it."""
-
-    n: Floats  # (L, B)
-    n_true: Floats  # (L, B)
-
-    @classmethod
-    def of(cls, probs: Floats32, is_label: Bools, places: Places | None = None) -> Counts:
-        """Count the documents of probabilities and true labels, both (n, L), or (E,) of pairs."""
-        n_labels = probs.shape[1] if places is None else places.shape[1]
-        n_bins = len(_bin_centres())
-        first = (np.arange(n_labels) if places is None else places.label.astype(np.int64)) * n_bins
-        counts = np.zeros((2, n_labels * n_bins))
-        for rows in _slices(probs.shape):
-            of_bin = (
-                scipy.special.logit(_clip(probs[rows])) - scipy.special.logit(LEAST_TO_FIT)
-            ) / BIN_WIDTH
-            is_used = of_bin >= 0
-            of_label = first if places is None else first[rows]
-            place = (of_label + np.minimum(of_bin, n_bins - 1).astype(np.int64))[is_used]
-            for count, chosen in zip(counts, (place, place[is_label[rows][is_used]]), strict=True):
-                count += np.bincount(chosen, minlength=len(count))
-        return cls(*counts.reshape(2, n_labels, n_bins))
-
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(self.n + other.n, self.n_true + other.n_true)
-
-    def fit(self) -> LabelCurves:
-        """Fit the curves."""
-        label, of_bin = np.nonzero(self.n)  # (E,)
-        n, n_true = self.n[label, of_bin], self.n_true[label, of_bin]
-        terms = _terms(_bin_centres())  # (B, 3)
-        common = _fit_common(terms, self.n.sum(axis=0), self.n_true.sum(axis=0))
-        z = (terms @ common)[of_bin]
-        return LabelCurves(common, *_fit_labels(z, n, n_true, label, len(self.n)))
+def fit_label_curves(own: TrueMarginals) -> LabelCurves:
+    """Fit curves to p(label | document); then knots, if they predict held-out documents better."""
+    return add_knots(fit_smooth_curves(own), replace(own, probs=held_out_label_probs(own)))
 
 
-def _bin_centres() -> Floats:
-    """Return the probability in the middle of each bin, (B,)."""
-    low, high = scipy.special.logit(LEAST_TO_FIT), scipy.special.logit(1 - NEAREST)
-    n_bins = int(np.ceil((high - low) / BIN_WIDTH))
-    return np.asarray(scipy.special.expit(low + BIN_WIDTH * (np.arange(n_bins) + 0.5)))
+def fit_smooth_curves(own: TrueMarginals) -> LabelCurves:
+    """Fit curves without knots."""
+    return _fit_counts(_count(own))
 
 
-def fit_label_curves(probs: Floats32, is_label: Bools, places: Places | None = None) -> LabelCurves:
-    """Fit curves to probabilities and true labels, both (n, L), or (E,) of pairs."""
-    return Counts.of(probs, is_label, places).fit()
+def held_out_label_probs(own: TrueMarginals) -> Floats32:
+    """Calibrate each fifth of the documents with curves fitted on the others: (n, L), or (E,)."""
+    found = np.zeros_like(own.probs)
+    folds = list(_folds(own))
+    parts = [_take(own, is_out) for is_out in folds]
+    counts = [_count(part) for part in parts]
+    for fold, (is_out, part) in enumerate(zip(folds, parts, strict=True)):
+        curves = _fit_counts(sum(counts[:fold] + counts[fold + 1 :], np.zeros_like(counts[0])))
+        found[is_out] = curves(part.probs, None if part.places is None else part.places.label)
+    return found
 
 
-def with_knots(
-    curves: LabelCurves, held_out: Floats32, is_label: Bools, places: Places | None = None
-) -> LabelCurves:
+def add_knots(curves: LabelCurves, held_out: TrueMarginals) -> LabelCurves:
     """Add isotonic regression, if it predicts held-out documents better.
 
     Args:
         curves: the curves without knots.
-        held_out: probabilities by such curves, fitted on other documents, (n, L), or (E,).
-        is_label: the true labels, (n, L), or (E,).
-        places: of the pairs, if the arrays are (E,).
+        held_out: probabilities by such curves, fitted on other documents, with the true labels.
     """
-    n = len(held_out) if places is None else places.shape[0]
-    if n < LEAST_FOR_KNOTS:
+    if _count_documents(held_out) < MIN_FOR_KNOTS:
         return curves
     gain = 0.0
-    for is_out in _folds(n, places, seed=1):
-        bent = _bend_by_knots(curves, held_out[~is_out], is_label[~is_out])
-        before = held_out[is_out]
-        gain += log_loss(before, is_label[is_out])
-        gain -= log_loss(bent.interpolate(before), is_label[is_out])
-    return _bend_by_knots(curves, held_out, is_label) if gain > 0 else curves
+    for is_out in _folds(held_out, seed=1):
+        bent = _bend_by_knots(curves, _take(held_out, ~is_out))
+        out = _take(held_out, is_out)
+        gain += log_loss(out.probs, out.is_label)
+        gain -= log_loss(bent.interpolate(out.probs), out.is_label)
+    return _bend_by_knots(curves, held_out) if gain > 0 else curves
 
 
 def log_loss(probs: Floats32, is_label: Bools) -> float:
@@ -166,50 +134,34 @@ def log_loss(probs: Floats32, is_label: Bools) -> float:
     return loss
 
 
-def _bend_by_knots(curves: LabelCurves, probs: Floats32, is_label: Bools) -> LabelCurves:
-    knots, values = _fit_knots(probs, is_label)
-    return replace(curves, knots=knots, values=values)
-
-
-def _fit_knots(probs: Floats32, is_label: Bools) -> tuple[Floats, Floats]:
-    from setrnn.tagging.calibration import fit_isotonic  # it imports this file
-
-    is_used = probs >= LEAST_TO_BEND
+def _bend_by_knots(curves: LabelCurves, own: TrueMarginals) -> LabelCurves:
+    is_used = own.probs >= MIN_TO_BEND
     if not is_used.any():
-        return np.array([0.0, 1.0]), np.array([0.0, 1.0])
-    found = fit_isotonic(probs[is_used].astype(np.float64), is_label[is_used])
+        return curves
+    found = fit_isotonic(own.probs[is_used].astype(np.float64), own.is_label[is_used])
     # Below the pairs that are used, probabilities stay as they are.
-    least = min(LEAST_TO_BEND, found.accuracies[0])
-    knots = np.concatenate([[0.0, LEAST_TO_BEND], found.probabilities, [1.0]])
+    least = min(MIN_TO_BEND, found.accuracies[0])
+    knots = np.concatenate([[0.0, MIN_TO_BEND], found.probabilities, [1.0]])
     values = np.concatenate([[0.0, least], found.accuracies, [1.0]])
     _, first = np.unique(knots, return_index=True)
-    return knots[first], values[first]
+    return replace(curves, knots=knots[first], values=values[first])
 
 
-def held_out_label_probs(
-    probs: Floats32, is_label: Bools, places: Places | None = None
-) -> Floats32:
-    """Calibrate each fifth of the documents with curves fitted on the others: (n, L), or (E,)."""
-    found = np.zeros_like(probs)
-    folds = list(_folds(len(probs) if places is None else places.shape[0], places))
-    parts = [None if places is None else places.keep(is_out) for is_out in folds]
-    counts = [
-        Counts.of(probs[is_out], is_label[is_out], part)
-        for is_out, part in zip(folds, parts, strict=True)
-    ]
-    for fold, (is_out, part) in enumerate(zip(folds, parts, strict=True)):
-        others = [each for number, each in enumerate(counts) if number != fold]
-        curves = sum(others[1:], others[0]).fit()
-        found[is_out] = curves(probs[is_out], None if part is None else part.label)
-    return found
+def _count_documents(own: TrueMarginals) -> int:
+    return len(own.probs) if own.places is None else own.places.shape[0]
 
 
-def _folds(n: int, places: Places | None, seed: int = 0) -> Iterator[Bools]:
+def _folds(own: TrueMarginals, seed: int = 0) -> Iterator[Bools]:
     """Mark the documents (n,) of each fold, or their pairs (E,)."""
-    of_fold = np.random.default_rng(seed).permutation(n) % N_FOLDS
-    if places is not None:
-        of_fold = of_fold[places.document]
+    of_fold = np.random.default_rng(seed).permutation(_count_documents(own)) % N_FOLDS
+    if own.places is not None:
+        of_fold = of_fold[own.places.document]
     return (of_fold == fold for fold in range(N_FOLDS))
+
+
+def _take(own: TrueMarginals, is_kept: Bools) -> TrueMarginals:
+    places = None if own.places is None else own.places.keep(is_kept)
+    return TrueMarginals(own.probs[is_kept], own.is_label[is_kept], places)
 
 
 def _slices(shape: tuple[int, ...]) -> Iterator[slice]:
@@ -220,6 +172,40 @@ def _slices(shape: tuple[int, ...]) -> Iterator[slice]:
 
 def _clip(probs: npt.NDArray[Any]) -> Floats:
     return np.clip(probs.astype(np.float64), NEAREST, 1 - NEAREST)
+
+
+def _bin_centres() -> Floats:
+    """Return the probability in the middle of each bin, (B,)."""
+    low, high = scipy.special.logit(MIN_TO_FIT), scipy.special.logit(1 - NEAREST)
+    n_bins = int(np.ceil((high - low) / BIN_WIDTH))
+    return np.asarray(scipy.special.expit(low + BIN_WIDTH * (np.arange(n_bins) + 0.5)))
+
+
+def _count(own: TrueMarginals) -> Floats:
+    """Count the documents of each label by its probability, and those that have it: (2, L, B)."""
+    probs, places, n_bins = own.probs, own.places, len(_bin_centres())
+    n_labels = probs.shape[1] if places is None else places.shape[1]
+    first = (np.arange(n_labels) if places is None else places.label.astype(np.int64)) * n_bins
+    counts = np.zeros((2, n_labels * n_bins))
+    for rows in _slices(probs.shape):
+        log_odds = scipy.special.logit(_clip(probs[rows])) - scipy.special.logit(MIN_TO_FIT)
+        of_bin = log_odds / BIN_WIDTH
+        is_used = of_bin >= 0
+        of_label = first if places is None else first[rows]
+        place = (of_label + np.minimum(of_bin, n_bins - 1).astype(np.int64))[is_used]
+        for count, chosen in zip(counts, (place, place[own.is_label[rows][is_used]]), strict=True):
+            count += np.bincount(chosen, minlength=len(count))
+    return counts.reshape(2, n_labels, n_bins)
+
+
+def _fit_counts(counts: Floats) -> LabelCurves:
+    """Fit curves to counts of documents, (2, L, B)."""
+    label, of_bin = np.nonzero(counts[0])  # (E,)
+    n, n_true = counts[:, label, of_bin]
+    terms = _terms(_bin_centres())  # (B, 3)
+    common = _fit_common(terms, *counts.sum(axis=1))
+    z = (terms @ common)[of_bin]
+    return LabelCurves(common, *_fit_labels(z, n, n_true, label, counts.shape[1]))
 
 
 def _terms(probs: Floats) -> Floats:
@@ -265,8 +251,8 @@ def _fit_labels(
         h_both = sum_up(spread * z)
         scale = h_offset * h_slope - h_both**2
         step = (h_slope * to_offset - h_both * to_slope) / scale
-        offsets = offsets - np.clip(step, -LARGEST_STEP, LARGEST_STEP)
+        offsets = offsets - np.clip(step, -MAX_STEP, MAX_STEP)
         step = (h_offset * to_slope - h_both * to_offset) / scale
         slopes = slopes - np.clip(step, -SLOPE_SPREAD, SLOPE_SPREAD)
-        slopes = np.maximum(slopes, LEAST_SLOPE)
+        slopes = np.maximum(slopes, MIN_SLOPE)
     return offsets, slopes

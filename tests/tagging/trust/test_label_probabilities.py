@@ -6,14 +6,24 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from setrnn.tagging.acceptance import label_reliability
-from setrnn.tagging.label_calibration import (
+from setrnn.systems.true_marginals import TrueMarginals
+from setrnn.tagging.trust.acceptance import label_reliability
+from setrnn.tagging.trust.labels import (
     LabelCurves,
+    add_knots,
     fit_label_curves,
+    fit_smooth_curves,
     held_out_label_probs,
     log_loss,
-    with_knots,
 )
+
+
+def fit(own, is_label):
+    return fit_smooth_curves(TrueMarginals(own, is_label, None))
+
+
+def hold_out(own, is_label):
+    return held_out_label_probs(TrueMarginals(own, is_label, None))
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +38,7 @@ def overconfident():
 
 def test_calibrated_probabilities_are_near_the_truth(overconfident):
     own, is_label, truth = overconfident
-    found = held_out_label_probs(own, is_label)
+    found = hold_out(own, is_label)
     is_shown = truth > 0.05
     error = np.abs(found - truth)[is_shown].mean()
     assert error < 0.03 < np.abs(own - truth)[is_shown].mean() / 3
@@ -38,7 +48,7 @@ def test_calibrated_probabilities_are_near_the_truth(overconfident):
 
 def test_each_label_keeps_its_order(overconfident):
     own, is_label, _ = overconfident
-    found = fit_label_curves(own, is_label)(own)
+    found = fit(own, is_label)(own)
     for label in range(own.shape[1]):
         order = np.argsort(own[:, label], kind="stable")
         assert (np.diff(found[order, label]) >= 0).all()
@@ -46,22 +56,14 @@ def test_each_label_keeps_its_order(overconfident):
 
 def test_a_label_moves_only_as_far_as_its_documents_show(overconfident):
     own, is_label, _ = overconfident
-    many, few = fit_label_curves(own, is_label), fit_label_curves(own[:60], is_label[:60])
+    many, few = fit(own, is_label), fit(own[:60], is_label[:60])
     assert abs(many.offsets[3]) > 3 * np.abs(np.delete(many.offsets, 3)).mean()
     assert abs(few.offsets[3]) < abs(many.offsets[3])
 
 
-def test_a_label_without_documents_has_the_common_curve(overconfident):
-    own, is_label, _ = overconfident
-    own = own.copy()
-    own[:, 7] = 0.0
-    curves = fit_label_curves(own, is_label)
-    assert (curves.offsets[7], curves.slopes[7]) == (0.0, 1.0)
-
-
 def test_curves_of_chosen_labels_are_those_of_all(overconfident):
     own, is_label, _ = overconfident
-    curves = fit_label_curves(own, is_label)
+    curves = fit(own, is_label)
     labels = np.array([[3, 0], [5, -1]], dtype=np.int32)
     chosen = curves(np.take_along_axis(own[:2], np.maximum(labels, 0), axis=1), labels)
     every = curves(own[:2])
@@ -72,7 +74,7 @@ def test_curves_of_chosen_labels_are_those_of_all(overconfident):
 @pytest.mark.parametrize("is_right", [np.zeros, np.ones])
 def test_labels_that_are_never_or_always_right_stay_finite(is_right):
     probs = np.full((100, 3), 0.999, dtype=np.float32)
-    found = fit_label_curves(probs, is_right((100, 3), dtype=bool))(probs)
+    found = fit(probs, is_right((100, 3), dtype=bool))(probs)
     assert np.isfinite(found).all()
     assert ((found > 0.5) == bool(is_right(1)[0])).all()
 
@@ -80,21 +82,19 @@ def test_labels_that_are_never_or_always_right_stay_finite(is_right):
 def test_probabilities_against_the_truth_are_not_turned_round():
     random = np.random.default_rng(0)
     probs = random.random((500, 2)).astype(np.float32)
-    curves = fit_label_curves(probs, random.random((500, 2)) > probs)
+    curves = fit(probs, random.random((500, 2)) > probs)
     assert (np.diff(curves(np.linspace(0.01, 0.99, 9)[:, None].repeat(2, 1)), axis=0) >= 0).all()
 
 
 def test_knots_are_added_only_where_they_predict_better(overconfident):
     own, is_label, truth = overconfident
-    curves, held_out = fit_label_curves(own, is_label), held_out_label_probs(own, is_label)
     stepped = np.where(own > 0.5, 0.9, 0.1) * own  # a jump that no smooth curve follows
-    bent = fit_label_curves(stepped, is_label)
-    found = with_knots(bent, held_out_label_probs(stepped, is_label), is_label)
+    found, smooth = fit_label_curves(TrueMarginals(stepped, is_label, None)), fit(stepped, is_label)
     assert len(found.knots) > 2
-    error = [np.abs(each(stepped) - truth)[truth > 0.05].mean() for each in (found, bent)]
+    error = [np.abs(each(stepped) - truth)[truth > 0.05].mean() for each in (found, smooth)]
     assert error[0] < error[1]
     assert (np.diff(found(np.linspace(0, 1, 50)[:, None].repeat(20, 1)), axis=0) >= 0).all()
-    few = with_knots(curves, held_out[:100], is_label[:100])
+    few = add_knots(smooth, TrueMarginals(stepped[:100], is_label[:100], None))
     assert len(few.knots) == 2
 
 
@@ -109,7 +109,7 @@ def test_damaged_curves_are_refused(common, slopes):
 def test_memory_is_bounded(overconfident):
     """(n, L, 3) numbers of 64 bits would be six times the probabilities."""
     own, is_label = np.tile(overconfident[0], (40, 20)), np.tile(overconfident[1], (40, 20))
-    small = fit_label_curves(*overconfident[:2])
+    small = fit(*overconfident[:2])
     curves = LabelCurves(small.common, np.tile(small.offsets, 20), np.tile(small.slopes, 20))
     tracemalloc.start()
     try:
@@ -128,5 +128,5 @@ def test_the_offset_of_a_label_does_not_lift_small_probabilities():
     probs[:60] = 0.01
     is_label = np.zeros(probs.shape, dtype=bool)
     is_label[:30] = True
-    found = fit_label_curves(probs, is_label)(probs)
+    found = fit(probs, is_label)(probs)
     assert found.sum() < 1.5 * is_label.sum()

@@ -1,18 +1,18 @@
 """A model is updated with new documents and labels."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import setrnn
+from setrnn.config import Config, TrainingSettings
 from setrnn.data.formats import write_examples
 from setrnn.errors import ConfigError, StoppedError
 from setrnn.progress import Note
-from setrnn.tagging.acceptance import Acceptance
-from setrnn.tagging.calibration import Calibration
-from setrnn.tagging.updating import update
+from setrnn.tagging.learn.update import choose_schedule, read_training_changes, update
+from setrnn.tagging.trust.acceptance import Acceptance
+from setrnn.tagging.trust.saved import Calibration
 
 QUICK = {"training.epochs": 2}
 NEW_LABEL = "curling"
@@ -160,14 +160,6 @@ def test_a_classical_model_is_fitted_again_or_refused(taggers, place):
         run(taggers["br"], place, data=None)
 
 
-def test_wrong_use_is_refused(updated, place):
-    folder, _, _ = updated
-    with pytest.raises(ConfigError, match="itself"):
-        run(folder / "before", place, out=folder / "before")
-    with pytest.raises(ConfigError, match="model"):
-        run(folder / "before", place, settings={"model.dropout": 0.5})
-
-
 def test_a_stopped_update_is_resumed(updated, place, tmp_path, monkeypatch):
     folder, after, _ = updated
 
@@ -176,7 +168,7 @@ def test_a_stopped_update_is_resumed(updated, place, tmp_path, monkeypatch):
 
     out = tmp_path / "after"
     with monkeypatch.context() as patch:
-        patch.setattr("setrnn.tagging.update.calibrate_on_valid", stop)
+        patch.setattr("setrnn.tagging.learn.update.calibrate_on_valid", stop)
         with pytest.raises(StoppedError, match="--resume"):
             run(folder / "before", place, out=out)
     assert not out.exists()
@@ -187,13 +179,9 @@ def test_a_stopped_update_is_resumed(updated, place, tmp_path, monkeypatch):
     assert np.array_equal(resumed.predict_proba(text), after.predict_proba(text))
 
 
-def test_an_export_of_the_page_is_new_data(taggers, place, tmp_path):
-    rows = [
-        {"id": "q1", "text": "The curling team won", "labels": [NEW_LABEL], "reviewed": True},
-        {"id": "q2", "text": "The team lost", "labels": ["sport"], "reviewed": False},
-    ]
-    export = tmp_path / "export.jsonl"
-    export.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    after, _ = run(taggers["br"], place, new=export)
-    assert NEW_LABEL in after.labels.names
-    assert after.notes["updated"]["n_new"] == {"train": 1}  # the other was not reviewed
+def test_settings_of_the_user_win_over_the_shorter_schedule():
+    config = Config(training=TrainingSettings(epochs=20, batch_size=64, learning_rate=0.004))
+    training = choose_schedule(config, read_training_changes({"training.batch_size": 8})).training
+    assert training.batch_size == 8
+    assert training.epochs < 20
+    assert training.learning_rate < 0.004

@@ -1,33 +1,24 @@
-"""Calibrate set probabilities: a temperature, then isotonic regression for the first set.
-
-The curves of label probabilities are in `label_calibration`; both are saved together.
-"""
+"""Calibrate set probabilities: a temperature, then isotonic regression for the first set."""
 
 # n documents, K candidates, G other sets, B knots, S labels of the largest set
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import scipy  # scipy.special is imported where it is first used
 
-from setrnn.errors import ModelError
-from setrnn.systems.candidates import Bools, Floats, Ids, Ints, SetCandidates
+from setrnn.systems.candidates import Bools, Floats, Ints
 from setrnn.systems.rules import MANY_SETS
-from setrnn.systems.rules.marginal_rules import Thresholds
-from setrnn.tagging.acceptance import Acceptance, LabelAcceptance, as_plain
-from setrnn.tagging.label_calibration import LabelCurves
 
-LEAST_DOCUMENTS = 100  # for a calibration
-LEAST_MISSING = 1e-6  # "another set" is never impossible: one such document would decide T
+MIN_MISSING = 1e-6  # "another set" is never impossible: one such document would decide T
 TEMPERATURES = (0.05, 20.0)  # the least and the greatest
-LEAST_FOR_ISOTONIC = 500  # documents
+MIN_FOR_ISOTONIC = 500  # documents
 N_FOLDS = 5
-MOST_CANDIDATES, LEAST_TEMPERATURE = 10_000, 1e-3  # of a calibration that is read
+MAX_CANDIDATES, MIN_TEMPERATURE = 10_000, 1e-3  # of a calibration that is read
 
 Ranks = Ints  # the rank of the true set among the candidates, or -1
 
@@ -76,7 +67,7 @@ def fit_isotonic(probs: Floats, is_right: Bools) -> Isotonic:
 
 def with_another_set(log_probs: Floats) -> Floats:
     """Append the probability that the candidates (n, K) leave out: (n, K + 1)."""
-    missing = np.maximum(1 - np.exp(log_probs).sum(axis=1, keepdims=True), LEAST_MISSING)
+    missing = np.maximum(1 - np.exp(log_probs).sum(axis=1, keepdims=True), MIN_MISSING)
     return np.concatenate([log_probs, np.log(missing)], axis=1)
 
 
@@ -116,9 +107,9 @@ class Scaling:
 
     def __post_init__(self) -> None:
         """Raise ValueError if the values do not make a distribution."""
-        if not 1 <= self.n_candidates <= MOST_CANDIDATES or not isinstance(self.n_candidates, int):
-            raise ValueError(f"a scaling needs 1 to {MOST_CANDIDATES:,} candidates")
-        if not LEAST_TEMPERATURE <= self.temperature <= 1 / LEAST_TEMPERATURE:
+        if not 1 <= self.n_candidates <= MAX_CANDIDATES or not isinstance(self.n_candidates, int):
+            raise ValueError(f"a scaling needs 1 to {MAX_CANDIDATES:,} candidates")
+        if not MIN_TEMPERATURE <= self.temperature <= 1 / MIN_TEMPERATURE:
             raise ValueError("the temperature of a scaling is out of range")
 
     def apply(self, candidates: Floats, others: Floats) -> tuple[Floats, Floats]:
@@ -164,7 +155,7 @@ def fit_scaling(log_probs: Floats, true_rank: Ranks, n_candidates: int = MANY_SE
         n_candidates: how many of the candidates to use.
     """
     simple = _fit(log_probs, true_rank, n_candidates, with_isotonic=False)
-    if len(log_probs) < LEAST_FOR_ISOTONIC:
+    if len(log_probs) < MIN_FOR_ISOTONIC:
         return simple
     full = _fit(log_probs, true_rank, n_candidates, with_isotonic=True)
     losses = [_held_out_loss(each, log_probs, true_rank) for each in (full, simple)]
@@ -200,120 +191,3 @@ def _held_out_loss(scaling: Scaling, log_probs: Floats, true_rank: Ranks) -> flo
         probs = np.clip(fitted.first_probs(log_probs[is_out]), 1e-12, 1 - 1e-12)
         loss -= float(np.log(np.where(true_rank[is_out] == 0, probs, 1 - probs)).sum())
     return loss
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """All that is fitted after training and saved with the model, as calibration.json."""
-
-    n_documents: int  # that it was fitted on; 0 if there are only targets, of the model before
-    thresholds: Thresholds | None = None  # of the rules micro-f1 and label-f1
-    # By a rule's source; by the rule itself if it has weights of its own in a mixture.
-    scalings: Mapping[str, Scaling] = field(default_factory=dict)
-    acceptance: Mapping[str, Acceptance] = field(default_factory=dict)  # by rule
-    label_curves: LabelCurves | None = None
-    label_acceptance: LabelAcceptance | None = None
-    share_trained_on: float = (
-        0.0  # of these documents that the model was trained on, if more than a few
-    )
-
-    @property
-    def is_fitted(self) -> bool:
-        """Whether it was fitted on documents."""
-        return self.n_documents > 0
-
-    def key_of(self, rule: str, source: str) -> str:
-        """Return which scaling is that of a rule: its own, or that of its source."""
-        return rule if rule in self.scalings else source
-
-    def n_candidates(self, key: str) -> int:
-        """Return how many candidates calibrated probabilities need."""
-        return self.scalings[key].n_candidates if key in self.scalings else 1
-
-    def apply(
-        self, key: str, candidates: SetCandidates, labels: Ids, log_probs: Floats
-    ) -> tuple[SetCandidates, Floats]:
-        """Calibrate the candidates and the predicted sets (n, S) with log-probabilities (n,).
-
-        A predicted set need not be a candidate. The order of the candidates does not change.
-        """
-        if key not in self.scalings:
-            return candidates, log_probs
-        scaled, others = self.scalings[key].apply(candidates.log_probs, log_probs[:, None])
-        rank = candidates.ranks(labels)
-        is_candidate = rank >= 0
-        of_rank = scaled[np.arange(len(scaled)), np.maximum(rank, 0)]
-        predicted = np.where(is_candidate, of_rank, others[:, 0])
-        return SetCandidates(candidates.labels, scaled), predicted
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values: the model's calibration.json."""
-        return dict(as_plain(self))
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any], place: str = "calibration.json") -> Calibration:
-        """Build from plain JSON values; `place` is the file to name if they are damaged."""
-        if name := _find_not_finite(values):
-            raise ModelError(
-                f"{place}: '{name}' holds values that are not finite numbers (NaN or infinite). "
-                "Remove it, and calibrate the model again."
-            )
-        try:
-            thresholds = values["thresholds"]
-            scalings, acceptance = values.get("scalings", {}), values.get("acceptance", {})
-            return cls(
-                int(values["n_documents"]),
-                None if thresholds is None else Thresholds(**_as_arrays(thresholds)),
-                {source: _read_scaling(each) for source, each in scalings.items()},
-                {rule: Acceptance(**each) for rule, each in acceptance.items()},
-                _read_if_there(LabelCurves, values.get("label_curves")),
-                _read_if_there(LabelAcceptance, values.get("label_acceptance")),
-                float(values.get("share_trained_on", 0.0)),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise ModelError(
-                f"{place} is damaged. Remove it, and calibrate the model again."
-            ) from error
-
-    def check_labels(self, n_labels: int, place: str = "calibration.json") -> None:
-        """Raise ModelError if what it has for each label is for another number of labels."""
-        of_labels = [
-            *(() if self.thresholds is None else (self.thresholds.by_label,)),
-            *(() if self.label_curves is None else (self.label_curves.offsets,)),
-            *(() if self.label_acceptance is None else (self.label_acceptance.thresholds,)),
-        ]
-        for each in of_labels:
-            if np.shape(each) != (n_labels,):
-                raise ModelError(
-                    f"{place} has thresholds of shape {np.shape(each)} for {n_labels:,} labels. "
-                    "Remove it, and calibrate the model again."
-                )
-
-
-def _read_scaling(values: Mapping[str, Any]) -> Scaling:
-    isotonic = values["isotonic"]
-    read = None if isotonic is None else Isotonic(**_as_arrays(isotonic))
-    return Scaling(**{**values, "isotonic": read})
-
-
-def _read_if_there(kind: type[Any], values: Mapping[str, Any] | None) -> Any:  # noqa: ANN401
-    return None if values is None else kind(**_as_arrays(values))
-
-
-def _find_not_finite(values: Any, name: str = "") -> str | None:  # noqa: ANN401 (JSON values)
-    """Return the name of the first value that is NaN or infinite, with the names around it."""
-    if isinstance(values, Mapping):
-        found = (_find_not_finite(each, f"{name}.{key}") for key, each in values.items())
-        return next((each for each in found if each), None)
-    numbers = values if isinstance(values, list) else [values]
-    is_finite = all(math.isfinite(each) for each in numbers if isinstance(each, float))
-    return None if is_finite else name.removeprefix(".")
-
-
-def _as_arrays(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return plain JSON values with arrays instead of lists, and floats instead of numbers."""
-    read = {
-        name: np.array(each, dtype=bool if name.startswith("is_") else np.float64)
-        for name, each in values.items()
-    }
-    return {name: each if each.ndim else float(each) for name, each in read.items()}

@@ -15,13 +15,14 @@ import scipy
 
 from setrnn.errors import ConfigError
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, Places
+from setrnn.systems.true_marginals import TrueMarginals
 
 N_BINS = 15
-LEAST_IN_BIN = 10  # documents
-LEAST_SHOWN = 0.05  # the labels whose probabilities are compared with how often they are right
+MIN_IN_BIN = 10  # documents
+MIN_SHOWN = 0.05  # the labels whose probabilities are compared with how often they are right
 FIRST_TEST = 4  # times the fewest documents that can show the target if all of them are right
-LEAST_FIRST_TEST = 0.05  # of all documents
-LEAST_ACCEPTED = 0.5  # no label below is accepted, even if nearly all above are right
+MIN_FIRST_TEST = 0.05  # of all documents
+MIN_ACCEPTED = 0.5  # no label below is accepted, even if nearly all above are right
 NEVER = 2.0  # a threshold that no probability reaches
 STEP = 1.1  # each test takes this many times the documents of the test before
 
@@ -57,7 +58,7 @@ class Reliability:
 
 def reliability(probs: Floats, is_right: Bools, n_bins: int = N_BINS) -> Reliability:
     """Sort documents (n,) into bins of equal mass; equal probabilities share a bin."""
-    n_bins = max(min(n_bins, len(probs) // LEAST_IN_BIN), 1)
+    n_bins = max(min(n_bins, len(probs) // MIN_IN_BIN), 1)
     inner = np.quantile(probs, np.arange(1, n_bins) / n_bins)
     _, of_bin = np.unique(np.searchsorted(inner, probs, side="right"), return_inverse=True)
     n = np.bincount(of_bin)
@@ -71,7 +72,7 @@ def reliability(probs: Floats, is_right: Bools, n_bins: int = N_BINS) -> Reliabi
 
 def label_reliability(probs: Floats32, is_label: Bools) -> Reliability:
     """Sort the pairs of a document and a label, (n, L), that are shown into bins of equal mass."""
-    is_shown = probs > LEAST_SHOWN
+    is_shown = probs > MIN_SHOWN
     if not is_shown.any():
         return reliability(np.zeros(1), np.zeros(1, dtype=bool))
     return reliability(probs[is_shown].astype(np.float64), is_label[is_shown])
@@ -106,31 +107,14 @@ class Acceptance:
 def fit_acceptance(
     rule: str, probs: Floats, is_right: Bools, target: float, confidence: float
 ) -> Acceptance:
-    """Find the lowest threshold whose accepted documents are right often enough.
-
-    Groups of documents (n,) are tested in descending order of probability: the lower confidence
-    bound of a group's accuracy must reach the target, and the first group that fails ends the
-    search. The order of the tests is fixed in advance, so they need no correction: the accepted
-    documents reach the target with the confidence asked for.
-    """
+    """Find the lowest threshold whose accepted documents (n,) are right often enough."""
     check_share("target accuracy", target)
     check_share("confidence", confidence)
-    order = np.argsort(-probs, kind="stable")
-    descending, n_right = probs[order], np.cumsum(is_right[order], dtype=np.int64)
-    fewest = _fewest(target, confidence)
-    sizes = _group_sizes(descending, max(FIRST_TEST * fewest, LEAST_FIRST_TEST * len(probs)))
-    right = n_right[sizes - 1]
-    bounds = lower_bound(right, sizes, confidence)
-    n_passed = int(np.argmin(np.append(bounds >= target, False)))
-    if n_passed == 0:
-        best = int(np.argmax(bounds))
-        accuracy = float(right[best] / sizes[best])
-        return Acceptance(rule, target, confidence, None, 0.0, accuracy, 0)
-    n_accepted = int(sizes[n_passed - 1])
-    threshold = _midway(descending, n_accepted)
-    accuracy = float(n_right[n_accepted - 1] / n_accepted)
+    first = max(FIRST_TEST * _fewest(target, confidence), MIN_FIRST_TEST * len(probs))
+    threshold, n_accepted, accuracy = _find_threshold(probs, is_right, first, target, confidence)
+    found = None if threshold == NEVER else threshold
     share = n_accepted / len(probs)
-    return Acceptance(rule, target, confidence, threshold, share, accuracy, n_accepted)
+    return Acceptance(rule, target, confidence, found, share, accuracy, n_accepted)
 
 
 @dataclass(frozen=True)
@@ -162,45 +146,37 @@ class LabelAcceptance:
 
 
 def fit_label_acceptance(
-    marginals: Floats32,
-    probs: Floats32,
-    held_out: Floats32,
-    is_label: Bools,
-    target: float,
-    confidence: float,
-    places: Places | None = None,
+    own: TrueMarginals, probs: Floats32, held_out: Floats32, target: float, confidence: float
 ) -> LabelAcceptance:
     """Find the lowest threshold of each label above which it is right often enough.
 
-    Each label is tested as sets are: see `fit_acceptance`. The first test has half the documents
-    that the model's own probabilities expect to have the label. Labels expected in too few
-    documents for a test are tested together.
+    The first test has half the documents that the model's own probabilities expect to have the
+    label. Labels expected in too few documents for a test are tested together.
 
     Args:
-        marginals: the model's own p(label | document), (n, L), or (E,) of pairs.
+        own: the model's own p(label | document), (n, L), or (E,) of pairs.
         probs: the calibrated ones.
         held_out: the same, from curves fitted on other documents.
-        is_label: the true labels.
         target: the least accuracy of a label where it is accepted.
         confidence: the confidence that a label reaches the target.
-        places: of the pairs, if the arrays are (E,).
     """
+    places, is_label, asked = own.places, own.is_label, (target, confidence, MIN_ACCEPTED)
     n_labels = (probs if places is None else places).shape[1]
     fewest = _fewest(target, confidence)
-    expected = _sum_by_label(marginals, places)
+    expected = _sum_by_label(own.probs, places)
     is_rare = expected < fewest
     thresholds, n_accepted = np.full(n_labels, NEVER), np.zeros(n_labels)
     for label in np.flatnonzero(~is_rare):
         first = max(fewest, min(FIRST_TEST * fewest, expected[label] / 2))
         of_label, is_right = (_column(each, int(label), places) for each in (probs, is_label))
-        found = _lowest_accepted(of_label, is_right, first, target, confidence)
-        thresholds[label], n_accepted[label] = found
+        found = _find_threshold(of_label, is_right, first, *asked)
+        thresholds[label], n_accepted[label], _ = found
     if is_rare.any():
         of_rare = np.s_[:, is_rare] if places is None else is_rare[places.label]
         rare, is_right = held_out[of_rare].ravel(), is_label[of_rare].ravel()
         first = max(fewest, min(FIRST_TEST * fewest, expected[is_rare].sum() / 2))
         if first <= len(rare):
-            threshold, _ = _lowest_accepted(rare, is_right, first, target, confidence)
+            threshold, *_ = _find_threshold(rare, is_right, first, *asked)
             thresholds[is_rare] = threshold
             n_accepted[is_rare] = _sum_by_label(probs >= threshold, places)[is_rare]
     shares = np.minimum(n_accepted / np.maximum(_sum_by_label(probs, places), 1.0), 1.0)
@@ -222,27 +198,37 @@ def _column(values: npt.NDArray[Any], label: int, places: Places | None) -> Any:
     return places.fill(values, slice(label, label + 1))[:, 0]
 
 
-def _lowest_accepted(
-    probs: Floats32, is_right: Bools, first: float, target: float, confidence: float
-) -> tuple[float, int]:
-    """Return the threshold of the last group that passes, and its size; NEVER and 0 for none."""
+def _find_threshold(
+    probs: npt.NDArray[Any],
+    is_right: Bools,
+    first: float,
+    target: float,
+    confidence: float,
+    least: float = 0.0,
+) -> tuple[float, int, float]:
+    """Return the lowest threshold that passes, how many it accepts, and their accuracy.
+
+    Groups are tested in descending order of probability, from the `first` ones on and not below
+    `least`: the lower confidence bound of a group's accuracy must reach the target, and the first
+    group that fails ends the search. The order of the tests is fixed in advance, so they need no
+    correction: what is accepted reaches the target with the confidence asked for. If no group
+    passes, the threshold is NEVER, and the accuracy the best of a tested group.
+    """
     order = np.argsort(-probs, kind="stable")
     descending = probs[order].astype(np.float64)
-    n_right = np.cumsum(is_right[order], dtype=np.int64)
     sizes = _group_sizes(descending, first)
-    sizes = sizes[descending[sizes - 1] >= LEAST_ACCEPTED]
-    bounds = lower_bound(n_right[sizes - 1], sizes, confidence)
+    sizes = sizes[descending[sizes - 1] >= least]
+    n_right = np.cumsum(is_right[order], dtype=np.int64)[sizes - 1]
+    bounds = lower_bound(n_right, sizes, confidence)
     n_passed = int(np.argmin(np.append(bounds >= target, False)))
     if n_passed == 0:
-        return NEVER, 0
+        best = n_right / sizes
+        return NEVER, 0, float(best[np.argmax(bounds)]) if len(sizes) else 0.0
     n_accepted = int(sizes[n_passed - 1])
-    return _midway(descending, n_accepted), n_accepted
-
-
-def _midway(descending: Floats, n_accepted: int) -> float:
-    """Return a threshold midway to the next document, so that rounding rejects nobody."""
-    below = descending[n_accepted] if n_accepted < len(descending) else descending[-1]
-    return float((descending[n_accepted - 1] + below) / 2)
+    # Midway to the next document, so that rounding rejects none of the accepted ones.
+    below = descending[min(n_accepted, len(descending) - 1)]
+    threshold = float((descending[n_accepted - 1] + below) / 2)
+    return threshold, n_accepted, float(n_right[n_passed - 1] / n_accepted)
 
 
 def lower_bound(n_right: Ints, n: Ints, confidence: float) -> Floats:

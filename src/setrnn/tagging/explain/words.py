@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import fsum
 from typing import TYPE_CHECKING
@@ -22,22 +23,73 @@ from setrnn.systems.classical.features import Tfidf
 from setrnn.systems.classical.system import ClassicalSystem, LinearTerms
 from setrnn.systems.neural import NeuralSystem
 from setrnn.systems.system import System
-from setrnn.tagging.explanation import (
-    FEATURE,
-    LABEL,
-    PAIR,
-    WORD,
-    LabelWords,
-    LinearScore,
-    Term,
-)
 from setrnn.training.wide import weigh_tokens
 
 if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger
 
-# Labels outside the explained set whose words are shown.
-N_LEFT_OUT, LEAST_PROBABILITY = 3, 0.001
+WORD, PAIR, FEATURE, LABEL = "word", "pair", "feature", "label"  # kinds of what has a weight
+N_LEFT_OUT, MIN_PROBABILITY = 3, 0.001  # labels outside the explained set that are shown
+
+
+@dataclass(frozen=True)
+class Term:
+    """A part of the log-odds of a label in a classical system: a coefficient times a value."""
+
+    text: str
+    kind: str  # WORD, PAIR of neighbouring words, FEATURE, or LABEL: an earlier one of a chain
+    n_times: int  # how often it was read
+    value: float  # tf-idf; 1 for a label
+    coefficient: float
+    contribution: float  # coefficient * value
+
+
+@dataclass(frozen=True)
+class LinearScore:
+    """The log-odds of a label in a classical system: the bias and the sum of the terms.
+
+    A chain (pcc) also reads the labels of the explained set that come before this one.
+    """
+
+    total: float
+    bias: float
+    terms: tuple[Term, ...]  # whose coefficients are not 0
+
+
+@dataclass(frozen=True)
+class LabelWords:
+    """How much each word speaks for a label of the explained set, or for one that was left out.
+
+    Of a network, this is its label evidence: what a word adds to the score of the label by itself,
+    at every step. Of a classical system, it is what a word adds to the log-odds of the label, and
+    what a pair of words adds is divided between the two.
+    """
+
+    label: str
+    probability: float  # p(label | text)
+    is_in_set: bool
+    weights: tuple[float, ...]  # of each word and feature read; negative: it speaks against
+    elsewhere: float  # what punctuation and special tokens add, if a transformer reads them
+    score: LinearScore | None = None  # of a classical system: all that its log-odds are made of
+
+
+@dataclass(frozen=True)
+class WeightedWord:
+    """A word or feature, with its share of the attention or its weight for a label.
+
+    Of a classical system, it may also be a pair of words or an earlier label of a chain.
+    """
+
+    text: str
+    weight: float
+    n_times: int  # how often it was read
+    is_unknown: bool
+    kind: str = WORD  # or PAIR, FEATURE, LABEL
+
+    @property
+    def remark(self) -> str:
+        """What it is, unless it is a known word."""
+        return "unknown" if self.is_unknown else "" if self.kind == WORD else self.kind
 
 
 def has_label_words(system: System) -> bool:
@@ -59,7 +111,7 @@ def list_label_words(
     others = [
         label
         for label in np.argsort(-probs, kind="stable")[: len(label_set) + N_LEFT_OUT].tolist()
-        if label not in label_set and probs[label] >= LEAST_PROBABILITY
+        if label not in label_set and probs[label] >= MIN_PROBABILITY
     ]
     chosen = [*label_set, *others[:N_LEFT_OUT]]
     values = _weigh_tokens(tagger.system, reading.tokens, encoding, chosen)

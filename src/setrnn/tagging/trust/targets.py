@@ -12,9 +12,9 @@ from setrnn.errors import ModelError
 from setrnn.models.folder import read_calibration
 from setrnn.progress import Note, OnProgress
 from setrnn.systems.rules import RULES
-from setrnn.tagging.acceptance import NEVER, Acceptance, LabelAcceptance
-from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.trust.acceptance import NEVER, Acceptance, LabelAcceptance
+from setrnn.tagging.trust.saved import Calibration
 
 
 def keep_targets(

@@ -6,10 +6,11 @@ import pytest
 
 from setrnn.data import newsroom
 from setrnn.errors import ConfigError, DataError
-from setrnn.systems.rules import RULES, count_candidates
-from setrnn.tagging.calibrating import calibrate, fit_calibration
-from setrnn.tagging.calibration import LEAST_DOCUMENTS, Scaling
+from setrnn.systems.rules import RULES
 from setrnn.tagging.loading import load
+from setrnn.tagging.trust.calibrate import calibrate, fit_calibration
+from setrnn.tagging.trust.saved import MIN_DOCUMENTS
+from setrnn.tagging.trust.sets import Scaling
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +34,6 @@ def calibrated(taggers, many):
 
 def texts_of(examples):
     return [each.text for each in examples], [each.features for each in examples]
-
-
-def test_every_step_shows_its_progress_and_ends(taggers, valid):
-    events = []
-    calibrate(taggers["br"], valid, on_progress=events.append)
-    ends = {each.activity: each.n_done for each in events}
-    assert [*ends.items()] == [("reading", 120), ("calibrating", 120), ("fitting", 1)]
 
 
 def test_a_scaling_is_fitted_for_each_way_to_search(tagger, valid):
@@ -77,17 +71,6 @@ def test_the_sets_stay_and_their_probabilities_are_calibrated(tagger, valid):
             assert one.accepted is None
         alone = after.tag(texts, name, 1, features)
         assert [each.probability for each in alone] == [each.probability for each in found]
-
-
-def test_all_sets_of_a_model_with_few_labels_sum_to_one(tagger, valid):
-    calibration = fit_calibration(tagger, valid)
-    after = replace(tagger, calibration=calibration)
-    texts, features = texts_of(valid[:20])
-    for one in after.tag(texts, "set", count_candidates(), features):
-        total = one.probability + sum(each.probability for each in one.alternatives)
-        assert total <= 1 + 1e-9
-        probs = [one.probability, *(each.probability for each in one.alternatives)]
-        assert probs == sorted(probs, reverse=True)
 
 
 @pytest.mark.parametrize("method", ["br", "set-rnn"])
@@ -171,19 +154,19 @@ def test_the_number_of_candidates_changes_with_nothing_but_the_calibration(tagge
         assert few == pytest.approx(lots, rel=1e-12)
 
 
-def test_too_few_documents_are_refused(taggers, valid):
-    tagger = taggers["br"]
-    with pytest.raises(DataError, match=f"99 documents are too few .* at least {LEAST_DOCUMENTS}"):
-        fit_calibration(tagger, valid[: LEAST_DOCUMENTS - 1])
-    with pytest.raises(DataError, match="0 documents are too few"):
-        fit_calibration(tagger, [])
-
-
-def test_documents_without_any_label_are_refused(taggers, valid):
-    tagger = taggers["br"]
-    bare = [replace(each, labels=()) for each in valid]
-    with pytest.raises(DataError, match="No document has a label"):
-        fit_calibration(tagger, bare)
+@pytest.mark.parametrize(
+    ("labels", "n", "message"),
+    [
+        (None, MIN_DOCUMENTS - 1, f"99 documents are too few .* at least {MIN_DOCUMENTS}"),
+        (None, 0, "0 documents are too few"),
+        ((), 120, "No document has a label"),
+        (("nonesuch", "other"), 120, r"The model knows 0 of the documents' .* --labels-field"),
+    ],
+)
+def test_documents_that_cannot_be_calibrated_on_are_refused(taggers, valid, labels, n, message):
+    documents = [each if labels is None else replace(each, labels=labels) for each in valid[:n]]
+    with pytest.raises(DataError, match=message):
+        fit_calibration(taggers["br"], documents)
 
 
 @pytest.mark.parametrize("wrong", [{"target": 1.0}, {"confidence": 0}])
@@ -194,11 +177,3 @@ def test_impossible_targets_are_refused_before_anything_is_read(taggers, wrong):
 
     with pytest.raises(ConfigError, match="between 0 and 1"):
         calibrate(taggers["br"], never(), **wrong)
-
-
-def test_labels_of_another_kind_are_refused(taggers, valid):
-    """A wrong labels field must not spoil a good calibration."""
-    tagger = taggers["br"]
-    strange = [replace(each, labels=("nonesuch", "other")) for each in valid]
-    with pytest.raises(DataError, match=r"The model knows 0 of the documents' .* --labels-field"):
-        fit_calibration(tagger, strange)

@@ -10,28 +10,28 @@ import setrnn
 from setrnn.data import newsroom
 from setrnn.data.formats import write_examples
 from setrnn.progress import Note, ignore_progress
-from setrnn.tagging.acceptance import Acceptance
-from setrnn.tagging.calibration import Calibration
-from setrnn.tagging.targets import keep_targets
+from setrnn.tagging.trust.acceptance import Acceptance
+from setrnn.tagging.trust.saved import Calibration
+from setrnn.tagging.trust.targets import keep_targets
 
 TARGET = 0.35
 
 
+def write_news(folder, n_valid):
+    for split, size in {"train": 200, "valid": n_valid}.items():
+        write_examples(islice(newsroom.examples(split), size), folder / f"{split}.jsonl")
+    return folder
+
+
 @pytest.fixture(scope="module")
 def news(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("news")
-    for split, size in {"train": 200, "valid": 150}.items():
-        write_examples(islice(newsroom.examples(split), size), folder / f"{split}.jsonl")
-    return folder
+    return write_news(tmp_path_factory.mktemp("news"), 150)
 
 
 @pytest.fixture(scope="module")
-def few(tmp_path_factory, news):
+def few(tmp_path_factory):
     """The same, with too few valid documents to calibrate on."""
-    folder = tmp_path_factory.mktemp("few")
-    for split, size in {"train": 200, "valid": 30}.items():
-        write_examples(islice(newsroom.examples(split), size), folder / f"{split}.jsonl")
-    return folder
+    return write_news(tmp_path_factory.mktemp("few"), 30)
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_a_rule_that_the_new_model_cannot_use_is_said_to_be_gone(taggers):
 
 
 def test_a_model_without_acceptance_has_nothing_to_keep(taggers, tmp_path):
-    for before in (None, Calibration(100), tmp_path, tmp_path / "none"):
+    for before in (None, Calibration(100), tmp_path):
         assert keep_targets(taggers["br"], before, ignore_progress) is taggers["br"]
     folder = tmp_path / "model"
     replace(taggers["br"], calibration=Calibration(100)).save(folder)

@@ -1,6 +1,6 @@
 import json
 import re
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import permutations
 from math import factorial
@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from setrnn.data.batches import make_batch
 from setrnn.errors import ConfigError, DataError
-from setrnn.methods import METHODS
 from setrnn.report.explanation_page import render_page
-from setrnn.tagging.explaining import _letters, explain_tokens
+from setrnn.tagging.explain.explain import _letters, explain_tokens
 
 TEXT = "Velmara to borrow 3,200.5 million more\nThe draft budget of Qqxzville, in 2024, shows it."
 RECURRENT = ("seq2seq-rnn", "sgm", "set-rnn")
@@ -74,15 +73,6 @@ def test_each_sequence_names_its_own_set(recurrent, test_texts):
         for each in found.sequences:
             assert set(each.labels) == labels_of[each.set_name]
         assert found.sets[0].name == "A"
-
-
-def test_the_sequences_and_the_other_sets_come_by_falling_probability(recurrent, test_texts):
-    for text in test_texts[:8]:
-        found = recurrent.explain(text)
-        for each in (found.sequences, found.sets[1:]):
-            probs = [one.probability for one in each]
-            assert probs == sorted(probs, reverse=True)
-        assert sum(each.probability for each in found.sets) <= 1 + 1e-5
 
 
 def test_the_steps_multiply_to_the_probability_of_the_order(recurrent, test_texts):
@@ -155,24 +145,6 @@ def test_the_predicted_set_is_explained_alike_when_it_is_given(recurrent, test_t
         assert (plain.is_given, given.is_given) == (False, True)
 
 
-def test_neither_the_order_nor_a_repetition_of_given_labels_matters(recurrent, test_texts):
-    names = recurrent.labels.names[:5]
-    found = recurrent.explain(test_texts[0], labels=names)
-    assert recurrent.explain(test_texts[0], labels=[*names[::-1], names[2]]) == found
-    assert recurrent.explain(test_texts[0], labels=set(names)) == found
-    assert not found.predicted.is_exact  # the beam holds 4 of 120 orders
-    assert {frozenset(each.labels) for each in found.sequences} == {frozenset(names)}
-
-
-def test_a_given_set_may_be_as_large_as_the_model_allows(recurrent):
-    most = recurrent.max_labels
-    found = recurrent.explain(TEXT, labels=recurrent.labels.names[:most])
-    assert len(found.steps) == most + 1
-    assert render_page(found)
-    with pytest.raises(DataError, match=f"have at most {most}. Give fewer"):
-        recurrent.explain(TEXT, labels=recurrent.labels.names[: most + 1])
-
-
 def test_the_attention_of_a_step_is_shared_out_among_what_was_read(recurrent):
     found = recurrent.explain(TEXT, ("money", "never heard of"))
     assert found.features == ("money",)
@@ -186,14 +158,6 @@ def test_the_attention_of_a_step_is_shared_out_among_what_was_read(recurrent):
         weights = [word.weight for word in attended]
         assert weights == sorted(weights, reverse=True)
         assert found.attended(step, 2) == attended[:2]
-
-
-def test_repeated_words_are_attended_to_as_one(recurrent):
-    found = recurrent.explain("Budget, budget and BUDGET: money", ("money",))
-    words = {(each.text, each.is_feature): each for each in found.attended(found.steps[0], 9)}
-    assert words["Budget", False].n_times == 3
-    assert words["Budget", False].weight == pytest.approx(sum(found.steps[0].weights[:3]))
-    assert words["money", False].n_times == words["money", True].n_times == 1
 
 
 def test_every_word_stands_where_it_is_written_and_its_fate_is_told(taggers):
@@ -261,33 +225,6 @@ def test_a_text_without_words_is_explained(recurrent, text):
     assert "nothing to read" in found.reading_notes()[0]
     assert found.predicted.labels == recurrent.tag([text])[0].labels
     assert "There are no words." in render_page(found)
-
-
-def test_an_empty_set_has_one_step(taggers):
-    tagger = taggers["set-rnn"]
-    system = tagger.system
-    arrays = system.arrays()
-    arrays["decoder.output.bias"] = arrays["decoder.output.bias"].copy()
-    arrays["decoder.output.bias"][-1] += 50  # STOP at once
-    stops = type(system).from_arrays(arrays, METHODS["set-rnn"], system.config, "cpu")
-    found = replace(tagger, system=stops).explain(TEXT)
-    assert found.predicted.labels == ()
-    assert [step.label for step in found.steps] == [None]
-    assert found.predicted.probability == pytest.approx(1)
-    assert "no label" in render_page(found)
-
-
-def test_top_is_the_number_of_sequences(taggers):
-    for top in (1, 2, 3):
-        found = taggers["set-rnn"].explain(TEXT, top=top)
-        assert len(found.sequences) == top
-        assert {each.set_name for each in found.sequences} <= {each.name for each in found.sets}
-    assert len(taggers["set-rnn"].explain(TEXT, top=99).sequences) <= 4  # the beam
-
-
-def test_an_explanation_cannot_be_changed(taggers):
-    with pytest.raises(FrozenInstanceError):
-        taggers["set-rnn"].explain(TEXT).text = "other"
 
 
 @pytest.mark.parametrize(
@@ -380,33 +317,3 @@ def test_the_page_needs_nothing_from_elsewhere(taggers):
         assert tag not in ("link", "img", "iframe", "object", "base")
         assert not {"src", "href", "srcset", "action"} & attrs.keys()
     assert "default-src 'none'" in page
-
-
-def test_the_page_of_a_given_set_says_so_and_shows_no_other(taggers):
-    tagger = taggers["set-rnn"]
-    names = tagger.labels.names[:3]
-    shown = Page(render_page(tagger.explain(TEXT, labels=names))).shown
-    assert "given, not predicted" in shown
-    assert "predicts" not in shown
-    assert "Their sets" not in shown
-    assert "no label" in Page(render_page(tagger.explain(TEXT, labels=()))).shown
-
-
-def test_the_page_shows_a_set_whose_probability_is_as_good_as_none(taggers):
-    found = taggers["set-rnn"].explain(TEXT, labels=taggers["set-rnn"].labels.names[:3])
-    none = [replace(each, probability=0.0) for each in found.sequences]
-    assert "0.0e+00" in render_page(replace(found, sequences=tuple(none)))
-
-
-def test_the_page_has_every_word_and_every_step_once(taggers):
-    found = taggers["set-rnn"].explain(TEXT, ("money",))
-    parsed = Page(render_page(found))
-    places = [int(attrs["data-place"]) for _, attrs in parsed.tags if "data-place" in attrs]
-    assert places == list(range(len(found.read)))
-    assert TEXT in parsed.shown
-    radios = [attrs for tag, attrs in parsed.tags if tag == "input"]
-    assert len(radios) == len(found.label_words) + len(found.steps)
-    assert sum("checked" in attrs for attrs in radios) == 1
-    bold = [attrs for tag, attrs in parsed.tags if tag == "tr" and attrs.get("class")]
-    own = [each for each in found.sequences if each.set_name == "A"]
-    assert len(bold) == len(own) + 1

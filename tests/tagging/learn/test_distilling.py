@@ -15,7 +15,7 @@ from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError, DataError, ModelError, StoppedError
 from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.classical.br import BinaryRelevance
-from setrnn.tagging.distilling import aim, choose_weights
+from setrnn.tagging.learn.distil import aim, choose_weights
 from setrnn.training.loop import Trainer
 from setrnn.training.run_folder import TARGETS
 from small_taggers import SMALL, SMALL_OVERRIDES, trained_tagger
@@ -201,13 +201,6 @@ def test_a_teacher_with_another_tokenizer_reads_the_texts_itself(data, taggers, 
     ]
 
 
-def test_the_readme_of_the_user_is_kept(data, teacher, tmp_path):
-    distil(teacher, data[0], out=tmp_path / "student")
-    (tmp_path / "student" / "README.md").write_text("Mine.")
-    distil(teacher, data[0], out=tmp_path / "student")
-    assert (tmp_path / "student" / "README.md").read_text() == "Mine."
-
-
 @pytest.fixture(scope="module")
 def stopped_run(prepared, teacher, tmp_path_factory):
     """A student that Ctrl-C stopped in its first epoch; copy it before changing it."""
@@ -253,22 +246,6 @@ def test_a_run_is_resumed_only_with_its_own_teacher(prepared, taggers, teacher, 
         setrnn.train(prepared, "sigmoid", out=stopped, settings=TINY, device="cpu", resume=True)
 
 
-def test_damaged_targets_are_refused(prepared, teacher, stopped):
-    file = stopped.parent / "student.run" / TARGETS
-    content = bytearray(file.read_bytes())
-    content[-1] ^= 1
-    file.write_bytes(content)
-    with pytest.raises(ModelError, match="damaged"):
-        distil(teacher, prepared, out=stopped, resume=True)
-
-
-def test_a_new_run_in_the_same_place_forgets_the_teacher(prepared, teacher, tmp_path):
-    distil(teacher, prepared, out=tmp_path / "model")
-    assert (tmp_path / "model.run" / TARGETS).exists()
-    setrnn.train(prepared, "sigmoid", out=tmp_path / "model", settings=TINY, device="cpu")
-    assert not (tmp_path / "model.run" / TARGETS).exists()
-
-
 @pytest.mark.parametrize("method", ["br", "seq2seq-rnn", "vinyals-max", "mixture"])
 def test_other_methods_are_refused(prepared, teacher, method):
     with pytest.raises(ConfigError, match="student"):
@@ -287,7 +264,3 @@ def test_what_cannot_be_distilled_is_refused(prepared, teacher, taggers, data, t
         distil(tmp_path / "teacher", prepared, out=tmp_path / "teacher")
     with pytest.raises(ModelError, match="model"):
         distil(tmp_path / "nothing", prepared)
-
-
-def test_a_student_predicts_by_the_rule_of_its_measure(teacher, prepared):
-    assert distil(teacher, prepared).rule == "f1"

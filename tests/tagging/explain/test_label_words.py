@@ -164,30 +164,6 @@ def test_terms_are_words_pairs_features_and_earlier_labels(taggers, test_texts):
     assert not {"5", "17"} & listed  # all numbers are one word
 
 
-def test_br_without_a_shift_has_the_probability_of_its_score(taggers, test_texts):
-    tagger = taggers["br"]
-    tagger = replace(tagger, system=tagger.system.with_empty_shift(0.0))
-    for text in test_texts[:4]:
-        for each in tagger.explain(text).label_words:
-            probability = 1 / (1 + np.exp(-each.score.total))
-            assert each.probability == pytest.approx(probability, abs=1e-4)
-
-
-def test_sparse_weights_of_many_labels_explain_the_same(taggers):
-    tagger = taggers["br"]
-    linear = tagger.system.model.linear
-    dense = linear.weights.toarray() if hasattr(linear.weights, "toarray") else linear.weights
-    cut = np.where(np.abs(dense) < np.quantile(np.abs(dense), 0.95), 0, dense)
-    assert hasattr(LinearWeights(cut, linear.intercepts).weights, "toarray")  # sparse
-    model = replace(tagger.system.model, linear=LinearWeights(cut, linear.intercepts))
-    sparse = replace(tagger, system=replace(tagger.system, model=model))
-    check_scores(sparse, TEXT)
-    back = type(sparse.system).from_arrays(
-        sparse.system.arrays(), METHODS["br"], sparse.config, "cpu"
-    )
-    assert replace(sparse, system=back).explain(TEXT) == sparse.explain(TEXT)
-
-
 def test_an_explanation_is_plain_json(any_tagger):
     found = any_tagger.explain(TEXT)
     values = json.loads(json.dumps(found.to_dict()))
@@ -218,23 +194,6 @@ def test_labels_are_those_of_the_set_then_the_most_probable_others(any_tagger, t
             assert each.is_in_set == (each.label in found.predicted.labels)
 
 
-def test_words_for_and_against_are_parted_by_their_sign(network):
-    found = network.explain(TEXT)
-    for each in found.label_words:
-        speaking, opposing = found.words_for(each, 99), found.words_against(each, 99)
-        assert all(word.weight > 0 for word in speaking)
-        assert all(word.weight < 0 for word in opposing)
-        for words in (speaking, opposing):
-            sizes = [abs(word.weight) for word in words]
-            assert sizes == sorted(sizes, reverse=True)
-        words = {word.text.lower(): word for word in (*speaking, *opposing)}
-        places = [place for place, word in enumerate(found.read) if word.lower() == "budget"]
-        assert words["budget"].n_times == len(places) == 3
-        total = sum(each.weights[place] for place in places)
-        assert words["budget"].weight == pytest.approx(total)
-        assert found.words_for(each, 1) == speaking[:1]
-
-
 def test_the_set_is_that_of_tag_by_every_rule(any_tagger, test_texts):
     tagger = with_thresholds(any_tagger)
     for rule in RULES:
@@ -245,22 +204,6 @@ def test_the_set_is_that_of_tag_by_every_rule(any_tagger, test_texts):
             assert found.rule == rule
             assert len({each.labels for each in found.sets}) == len(found.sets)
             assert len({each.name for each in found.sets}) == len(found.sets)
-
-
-def test_independent_labels_have_sets_but_no_sequences(taggers, test_texts):
-    tagger = taggers["sigmoid"]
-    found = tagger.explain(test_texts[0], top=4)
-    (expected,) = tagger.tag(test_texts[:1], top=4)
-    assert (found.sequences, found.steps, found.order) == ((), (), ())
-    assert all(each.is_exact for each in found.sets)
-    sets = [(each.labels, each.probability) for each in (expected, *expected.alternatives)]
-    assert [each.labels for each in found.sets] == [labels for labels, _ in sets]
-    np.testing.assert_allclose(
-        [each.probability for each in found.sets], [p for _, p in sets], rtol=1e-4
-    )
-    page = render_page(found)
-    assert "Words by label" in page
-    assert "Step by step" not in page
 
 
 @pytest.mark.parametrize("n_labels", [0, 1, 3])
@@ -296,14 +239,6 @@ def test_a_transformer_is_explained_by_words(transformer):
     long = transformer.explain("raining " * 60)
     assert len(long.with_fate("cut")) > 20
     assert any("text.max_tokens" in note for note in long.reading_notes())
-
-
-def test_a_network_without_evidence_is_explained_by_its_steps_only(taggers):
-    tagger = without_evidence(taggers["set-rnn"])
-    found = tagger.explain(TEXT)
-    assert found.label_words == ()
-    assert found.steps
-    assert "Words by label" not in render_page(found)
 
 
 def test_independent_labels_without_evidence_cannot_be_explained(taggers):
@@ -362,8 +297,16 @@ def test_a_mixture_explains_given_labels_in_the_order_of_its_member(taggers):
             assert each.weights == pytest.approx(by_label[each.label].weights)
 
 
-def test_a_text_without_words_has_labels_without_words(any_tagger):
-    found = any_tagger.explain("")
-    assert all(each.weights == () for each in found.label_words)
-    assert all(found.words_for(each, 9) == [] for each in found.label_words)
-    assert render_page(found)
+def test_sparse_weights_of_many_labels_explain_the_same(taggers):
+    tagger = taggers["br"]
+    linear = tagger.system.model.linear
+    dense = linear.weights.toarray() if hasattr(linear.weights, "toarray") else linear.weights
+    cut = np.where(np.abs(dense) < np.quantile(np.abs(dense), 0.95), 0, dense)
+    assert hasattr(LinearWeights(cut, linear.intercepts).weights, "toarray")  # sparse
+    model = replace(tagger.system.model, linear=LinearWeights(cut, linear.intercepts))
+    sparse = replace(tagger, system=replace(tagger.system, model=model))
+    check_scores(sparse, TEXT)
+    back = type(sparse.system).from_arrays(
+        sparse.system.arrays(), METHODS["br"], sparse.config, "cpu"
+    )
+    assert replace(sparse, system=back).explain(TEXT) == sparse.explain(TEXT)

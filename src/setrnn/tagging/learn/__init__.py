@@ -1,0 +1,1 @@
+"""Make models: train, automatic, mix, distil, update."""

@@ -1,0 +1,546 @@
+"""Update a trained model with new documents, and with new labels.
+
+A network is trained further: fewer steps, a lower learning rate, old documents replayed. These were
+chosen on the valid parts of debtags and arxiv: see "Updating" in benchmarks/README.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from setrnn.config import (
+    Config,
+    MixtureConfig,
+    TrainingSettings,
+    from_dict,
+    read_changes,
+    settings_hash,
+    to_dict,
+)
+from setrnn.data.batches import TrainingDocuments, even_rows, take_rows
+from setrnn.data.cache import cache_folder
+from setrnn.data.document_sketch import DocumentSketch
+from setrnn.data.example import Example
+from setrnn.data.folders import explain_failed_write, temporary_folder
+from setrnn.data.hierarchy import Hierarchy
+from setrnn.data.incomplete import Incomplete
+from setrnn.data.labels import distinct_sets
+from setrnn.data.merging import Merged, merge
+from setrnn.data.prepared import Prepared
+from setrnn.data.preparing import Stream, prepare
+from setrnn.data.ragged import Ragged
+from setrnn.data.vocabulary import Vocabulary
+from setrnn.errors import ConfigError
+from setrnn.methods import find_method
+from setrnn.metrics import evaluate_label_sets
+from setrnn.model.growing import grow_weights
+from setrnn.models.card import note_training
+from setrnn.models.folder import check_model_place
+from setrnn.models.hub import name_place
+from setrnn.progress import Note, OnProgress, Progress, count_up, ignore_progress
+from setrnn.systems.mixture import MixtureSystem
+from setrnn.systems.neural import NeuralSystem
+from setrnn.tagging.documents import MOST_SEEN, LabelledDocuments, SeenCounts, example_batches
+from setrnn.tagging.fitting import (
+    check_out,
+    explain_stop,
+    measure_on_valid,
+    save_again,
+    train_uncalibrated,
+)
+from setrnn.tagging.learn.distil import fingerprint
+from setrnn.tagging.loading import load
+from setrnn.tagging.members import MemberPlan, name_member
+from setrnn.tagging.members_folder import MembersFolder
+from setrnn.tagging.mixing import join, list_names, mix_members
+from setrnn.tagging.mixture_outputs import LEAST_TO_FIT
+from setrnn.tagging.opening import Data, Settings, list_overrides, make_source
+from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.trust.calibrate import calibrate_on_valid
+from setrnn.tagging.trust.targets import keep_targets, note_targets
+from setrnn.training.run_folder import check_run, has_run, mark_saved, only_trainer, run_folder_of
+from setrnn.training.start import Start, TrainOptions
+
+SHARE_OF_STEPS, MIN_EPOCHS = 0.13, 2  # of a whole training
+SHARE_OF_RATE = 0.5  # of the highest learning rate
+TIMES_RATE = 4.0  # the rows of new labels learn so much faster
+TIMES_NEW = 3  # an epoch has each new document, if there are old ones
+MAX_MEASURED = 1_000  # documents that show what an update changes, of the old and of the new
+MEASURES = ("instance_f1", "label_f1", "micro_f1")
+UPDATED = "updated"  # in the notes of a model
+BEFORE = "before"  # in the identity of a run: the model that is updated
+
+
+def update(
+    model: str | Path | Tagger,
+    new: Data,
+    *,
+    data: Data | None = None,
+    out: str | Path | None = None,
+    settings: Settings = (),
+    device: str = "auto",
+    resume: bool = False,
+    on_progress: OnProgress = ignore_progress,
+) -> Tagger:
+    """Update a model with new documents, and return the new model as a tagger.
+
+    A new document replaces an old one with the same id or text. Labels that the model does not know
+    are added; labels that no longer occur are kept. Networks are trained further for a few epochs,
+    classical systems are fitted again. The members of a mixture are updated one by one, and then
+    get new weights. The model is calibrated, to the targets of the model before.
+
+    Without the old documents, old knowledge may be lost, the words stay the same, and classical
+    systems cannot be fitted: members of a mixture stay as they are, or are left out if there are
+    new labels.
+
+    The valid part is that of the old and of the new documents. Where there is none, it is what the
+    model was not trained on, and a tenth of the new documents.
+    `notes["updated"]` has measures of both models on these documents.
+
+    Args:
+        model: a model folder or a tagger. It is not changed.
+        new: the new documents with labels: a file, several, a folder, `hf:NAME` or "newsroom"; a
+            `Source` says how to read them. An export of the page is such a file.
+        data: the documents that the model was trained on, in the same forms.
+        out: the model folder to write; not that of the model.
+        settings: settings of the further training, such as `{"training.epochs": 5}`.
+        device: where to compute: auto, cpu or cuda.
+        resume: continue an update that was stopped, kept in OUT.run.
+        on_progress: called with the progress and with notes for the user.
+
+    Example:
+        >>> import setrnn
+        >>> tagger = setrnn.train("newsroom", "br")
+        >>> from setrnn.data.formats import write_examples
+        >>> text = "The chess club won the match in the park."
+        >>> chess = setrnn.Example("c1", text, ["sport", "chess"])
+        >>> n_written = write_examples([chess], "new.jsonl")
+        >>> updated = setrnn.update(tagger, "new.jsonl", data="newsroom")
+        >>> len(tagger.labels), len(updated.labels), updated.labels.names[-1]
+        (65, 66, 'chess')
+    """
+    changes = read_training_changes(settings)
+    target = None if out is None else Path(out)
+    if target is not None:
+        check_model_place(target)
+        if not isinstance(model, Tagger) and Path(model).resolve() == target.resolve():
+            raise ConfigError(f"--out is {target}, the model itself. Name another folder.")
+    check_out(target, resume)
+    with explain_stop(target), _folder_for_data() as folder:
+        before = model if isinstance(model, Tagger) else load(model, device)
+        name = before.method if isinstance(model, Tagger) else name_place(model)
+        methods = [each.method for each in before.members] or [before.method]
+        if data is None and not any(find_method(each).is_network for each in methods):
+            raise ConfigError(
+                f"'{', '.join(methods)}' is fitted on all documents at once. Give those that the "
+                "model was trained on too: --data OLD."
+            )
+        old = None if data is None else make_source(data)
+        merged = merge(make_source(new), old, before.trained_documents)
+        return Update(
+            name,
+            before,
+            merged,
+            folder,
+            data is not None,
+            changes,
+            target,
+            device,
+            resume,
+            on_progress,
+        ).run()
+
+
+@contextmanager
+def _folder_for_data() -> Iterator[Path]:
+    """Yield a folder in the cache for prepared data, which is removed at the end."""
+    target = cache_folder() / "update"
+    with explain_failed_write(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    with temporary_folder(target, is_private=True) as folder:
+        yield folder
+
+
+@dataclass
+class Update:
+    """One update of one model."""
+
+    name: str
+    before: Tagger
+    merged: Merged
+    folder: Path  # of prepared data
+    has_old: bool
+    changes: Mapping[str, Any]  # of the settings of training
+    out: Path | None
+    device: str
+    resume: bool
+    on_progress: OnProgress
+
+    def run(self) -> Tagger:
+        """Update the model or its members, save and calibrate it, and measure the change."""
+        start = time.perf_counter()
+        _note_documents(self.merged, self.on_progress)
+        self.prepared = [self._prepare(part) for part in range(len(self.before.encoder.parts))]
+        self.labels = self.prepared[0].labels
+        if new := self.labels.names[len(self.before.labels) :]:
+            self.on_progress(Note(f"New labels ({len(new):,}): {list_names(new)}."))
+        scores = {name: {"before": self._measure(self.before, name)} for name in self._measured}
+        run = None if self.out is None else run_folder_of(self.out)
+        with only_trainer(run):
+            tagger = self._update_mixture(run) if self.before.members else self._update_one(run)
+            tagger = replace(tagger, rule=self.before.rule)
+            for name, row in scores.items():
+                row["after"] = self._measure(tagger, name)
+            seconds = round(time.perf_counter() - start, 2)
+            tagger.notes.update({"training_seconds": seconds, UPDATED: self._describe(scores)})
+            if self.out is None:
+                return tagger
+            hint = f" The work is kept in {run}: add --resume to write the model."
+            saved = save_again(tagger, self.out, hint, self.resume)
+            if run is not None and run.is_dir():
+                mark_saved(run)
+        return saved
+
+    def _prepare(self, part: int) -> Prepared:
+        """Prepare the data for one tokenizer."""
+        counts: dict[str, int] = {}
+
+        def count(step: str, n_documents: int) -> None:
+            counts[step] = counts.get(step, 0) + n_documents
+            self.on_progress(Progress(step, counts[step]))
+
+        text = next(config.text for number, config in self._configs if number == part)
+        known = Vocabulary(self.before.encoder.parts[part], self.before.labels, self.has_old)
+        target = self.folder / f"part-{part}"
+        tree, streams = self.hierarchy, self.merged.streams()
+        if tree is not None:
+            streams = {name: partial(_close, tree, stream) for name, stream in streams.items()}
+        return prepare(streams, target, self._data_name, text, {}, count, known, tree)
+
+    @property
+    def hierarchy(self) -> Hierarchy | None:
+        """That of the model; if its predictions are closed, so are the labels of documents."""
+        before = self.before.hierarchy
+        if before is None:
+            return None
+        return replace(before, closes_labels=before.closes_labels or before.keeps_closed)
+
+    @property
+    def _data_name(self) -> str:
+        """The names of the old and the new data."""
+        old = self.merged.old_name or self.before.notes.get("data")
+        return f"{old} + {self.merged.name}" if old else self.merged.name
+
+    @property
+    def _configs(self) -> Iterator[tuple[int, Config]]:
+        """The number of the tokenizer and the settings of each member, or of the model."""
+        config = self.before.config
+        if not isinstance(config, MixtureConfig):
+            yield 0, config
+            return
+        for each in config.members:
+            yield each.tokenizer, each.config
+
+    def _update_one(self, run: Path | None) -> Tagger:
+        """Update a model that is not a mixture."""
+        if run is not None and run.exists():
+            check_run(run, self.resume)
+        tagger = self._train(self.before, 0, run, self.on_progress)
+        prepared, method = self.prepared[0], find_method(self.before.method)
+        options = TrainOptions(self.device, rule=self.before.rule)
+        measure_on_valid(tagger, prepared, method, options)
+        tagger = keep_targets(tagger, self.before.calibration, self.on_progress)
+        return calibrate_on_valid(tagger, prepared, None, self.on_progress)
+
+    def _train(
+        self, member: Tagger, part: int, run: Path | None, on_progress: OnProgress
+    ) -> Tagger:
+        """Train a network further, or fit a classical system on all documents."""
+        method, prepared, config = find_method(member.method), self.prepared[part], member.config
+        sizes = prepared.split("train").labels.lengths
+        most = max(config.model.max_labels, int(sizes.max(initial=0)))  # sets may be larger now
+        config = replace(config, model=replace(config.model, max_labels=most))
+        options = TrainOptions(self.device, on_progress=on_progress, rule=self.before.rule)
+        used = config
+        if method.is_network:
+            assert isinstance(member.system, NeuralSystem)
+            known = Vocabulary(member.encoder, member.labels)
+            grown = grow_weights(
+                member.system.network, method.decoder, config.model, known, prepared
+            )
+            n_old = self.merged.n_old.get("train", 0)
+            used = choose_schedule(config, self.changes)
+            options = replace(
+                options,
+                run_folder=run,
+                resume=self.resume and run is not None and has_run(run),
+                start=Start(grown.weights, grown.new_rows, TIMES_RATE, fits_wide=self.has_old),
+                documents=replay(prepared, n_old, config),
+                identity={BEFORE: fingerprint(member)},
+            )
+        tagger = train_uncalibrated(prepared, method, used, options)
+        # The next update starts from the settings of the training, not from those of this update.
+        config = replace(tagger.config, training=config.training, encoder=config.encoder)
+        return self._remember(replace(tagger, config=config))
+
+    def _remember(self, tagger: Tagger) -> Tagger:
+        """Add what the model before was trained on, if that is not a part of the data."""
+        if self.has_old:
+            return tagger
+        before = self.before
+        sketch = None
+        if before.trained_documents is not None and tagger.trained_documents is not None:
+            sketch = DocumentSketch.union([before.trained_documents, tagger.trained_documents])
+        seen_sets = None
+        if before.seen_sets is not None and tagger.seen_sets is not None:
+            seen_sets = distinct_sets(Ragged.concatenate([before.seen_sets, tagger.seen_sets]))[0]
+        return replace(tagger, trained_documents=sketch, seen_sets=seen_sets)
+
+    def _update_mixture(self, run: Path | None) -> Tagger:
+        """Update all members, and fit weights."""
+        names = self._name_members()
+        folder = MembersFolder(run, tuple(names))
+        folder.check(self.resume)
+        identity = {
+            BEFORE: fingerprint(self.before),
+            "data": settings_hash([each.description["files"] for each in self.prepared]),
+        }
+        folder.begin(identity)
+        updated: dict[str, Tagger] = {}
+        for (part, _), member, name in zip(self._configs, self.before.members, names, strict=True):
+            found = self._update_member(member, part, name, folder)
+            if found is not None:
+                updated[name] = found
+        return self._mix(updated, len(names))
+
+    def _name_members(self) -> list[str]:
+        """Return distinct names of the members: those they had, or their methods."""
+        mixture = self.before.notes.get("mixture", {})
+        left_out = mixture.get("left_out", ())
+        names = [name for name in mixture.get("members", ()) if name not in left_out]
+        methods = [each.method for each in self.before.members]
+        if len(names) != len(methods) or any("/" in name or name[:1] == "." for name in names):
+            names = [f"{method}-{number}" for number, method in enumerate(methods, 1)]
+        return names
+
+    def _update_member(
+        self, member: Tagger, part: int, name: str, folder: MembersFolder
+    ) -> Tagger | None:
+        """Return an updated member; None if it must be left out."""
+        if not find_method(member.method).is_network and not self.has_old:
+            if len(self.labels) > len(self.before.labels):
+                text = (
+                    f"{name} is left out: it does not know the new labels, and cannot be fitted "
+                    "without the old documents."
+                )
+                self.on_progress(Note(text, is_warning=True))
+                return None
+            self.on_progress(Note(f"{name} stays as it is: it is not fitted without --data."))
+            return replace(
+                member,
+                trained_documents=self.before.trained_documents,
+                seen_sets=self.before.seen_sets,
+            )
+        found = folder.find(name, self.device)
+        if found is not None:
+            self.on_progress(Note(f"{name}: updated before."))
+            return found
+        folder.plan(name, MemberPlan(), 0.0)
+        self.on_progress(Note(f"Updating {name}."))
+        place = folder.place(name)
+        run = None if place is None else run_folder_of(place)
+        is_network = find_method(member.method).is_network
+        report = name_member(name, self.on_progress)
+        with only_trainer(run if is_network else None, wait=True):
+            tagger = self._train(member, part, run if is_network else None, report)
+            return tagger if place is None else tagger.saved_to(place)
+
+    def _mix(self, updated: Mapping[str, Tagger], n_before: int) -> Tagger:
+        """Mix the members on the valid part; if that is too small, with the weights before."""
+        names, members = list(updated), list(updated.values())
+        documents = _open_valid(self.merged, ["old", "new"])
+        n_documents = self.prepared[0].description["n_documents"]["train"]
+        own = {"data": self._data_name, "n_documents": n_documents}
+        if (documents.n_documents or 0) >= LEAST_TO_FIT:
+            calibration = self.before.calibration
+            mixed = mix_members(names, members, documents, calibration, self.on_progress)
+            return replace(mixed, notes=mixed.notes | own)
+        system, weights = self.before.system, None
+        assert isinstance(system, MixtureSystem)
+        if len(members) == n_before:
+            weights = system.weights
+        mixture = replace(join(members, weights), notes=own | note_training())
+        mixture = keep_targets(mixture, self.before.calibration, self.on_progress)
+        note_targets(mixture, self.on_progress)
+        return mixture
+
+    @cached_property
+    def _measured(self) -> dict[str, LabelledDocuments]:
+        """The documents that show what the update changes."""
+        parts = {kind: _open_valid(self.merged, [kind], MAX_MEASURED) for kind in ("old", "new")}
+        return {kind: each for kind, each in parts.items() if each.n_documents}
+
+    def _measure(self, tagger: Tagger, kind: str) -> dict[str, float]:
+        """Measure a model by its own rule, over labels that it need not know.
+
+        The result also has the share of documents that the model was trained on.
+        """
+        documents, seen = self._measured[kind], SeenCounts(tagger)
+        truth: list[tuple[str, ...]] = []
+        predicted: list[tuple[str, ...]] = []
+        index, activity = tagger.labels.index, f"measuring on {kind} documents"
+        count = count_up(activity, self.on_progress, documents.n_documents)
+        for batch in seen.watch(documents.batches(tagger)):
+            found = [each.labels for each in tagger.tag_tokens(batch.tokens)]
+            if batch.unknown is not None:
+                found = [
+                    tuple(label for label in labels if not marks[index[label]])
+                    for labels, marks in zip(found, batch.unknown, strict=True)
+                ]
+            truth += batch.labels
+            predicted += found
+            count(len(found))
+        scores = evaluate_label_sets(truth, predicted, self.labels.names)
+        measures = {name: float(getattr(scores, name)) for name in MEASURES}
+        return {**measures, "share_trained_on": seen.share}
+
+    def _describe(self, scores: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what was updated, as plain JSON values, for people."""
+        before, merged = self.before, self.merged
+        updates = before.notes.get(UPDATED, {}).get("n_updates", 0)
+        return {
+            "from": self.name,
+            "from_data": before.notes.get("data"),
+            "from_trained": before.notes.get("trained"),
+            "n_updates": updates + 1,
+            "has_old": self.has_old,
+            "n_old": dict(merged.n_old),
+            "n_new": dict(merged.n_new),
+            "n_replaced": merged.n_replaced,
+            "new_labels": list(self.labels.names[len(before.labels) :]),
+            "n_measured": {kind: each.n_documents for kind, each in self._measured.items()},
+            "scores": dict(scores),
+        }
+
+
+def _close(hierarchy: Hierarchy, stream: Stream) -> Iterator[Example]:
+    return hierarchy.close_examples(stream())
+
+
+def _note_documents(merged: Merged, on_progress: OnProgress) -> None:
+    """Say how many documents there are, which are replaced, and what may be wrong with them."""
+    for text in merged.notes:
+        on_progress(Note(text))
+    if merged.n_skipped:
+        text = f"{merged.n_skipped:,} rows could not be read and were skipped."
+        on_progress(Note(text, is_warning=True))
+    parts = [
+        f"{kind} documents: train {n.get('train', 0):,}, valid {n.get('valid', 0):,}"
+        for kind, n in (("old", merged.n_old), ("new", merged.n_new))
+        if n
+    ]
+    on_progress(Note("; ".join(parts).capitalize() + "."))
+    if merged.n_replaced:
+        text = f"{merged.n_replaced:,} old documents are replaced by new ones."
+        if merged.n_other_texts:
+            text += f" {merged.n_other_texts:,} of them had the same id and another text."
+        on_progress(Note(text, is_warning=bool(merged.n_other_texts)))
+    if not merged.n_old:
+        text = (
+            "Without the old documents, the model may lose what it knows, above all about labels "
+            "that the new documents lack, and it is measured and calibrated on new documents only. "
+            "Give the documents that it was trained on: --data OLD."
+        )
+        on_progress(Note(text, is_warning=True))
+    elif merged.share_seen is not None and merged.share_seen < MOST_SEEN:
+        text = "The model was not trained on the old documents. Are they the right ones?"
+        on_progress(Note(text, is_warning=True))
+
+
+def _open_valid(merged: Merged, kinds: Sequence[str], most: int | None = None) -> LabelledDocuments:
+    """Return the valid documents of kinds, old or new; an even sample if they exceed `most`."""
+    both = {"old": (merged.old, merged.n_old), "new": (merged.new, merged.n_new)}
+    n_documents = sum(both[kind][1].get("valid", 0) for kind in kinds)
+    rows = even_rows(n_documents, n_documents if most is None else most)
+
+    def choose() -> Iterator[Example]:
+        parts = (both[kind][0] for kind in kinds)
+        examples = chain.from_iterable(part["valid"]() for part in parts if "valid" in part)
+        n_done = 0
+        for row in rows.tolist():
+            yield next(islice(examples, row - n_done, None))
+            n_done = row + 1
+
+    return LabelledDocuments(
+        "valid", lambda tagger: example_batches(tagger, choose()), n_documents=len(rows)
+    )
+
+
+def read_training_changes(settings: Settings) -> Mapping[str, Any]:
+    """Return changes of the settings of training by their names; refuse others."""
+    changes = read_changes(None, list_overrides(settings))
+    others = [name for name in changes if name != "training"]
+    if others:
+        raise ConfigError(
+            f"An update keeps the model's settings: only those of training can be changed, such as "
+            f"training.epochs, not '{others[0]}'."
+        )
+    found: Mapping[str, Any] = changes.get("training", {})
+    from_dict(TrainingSettings, found, "training.")  # raises for wrong names and values
+    return found
+
+
+def choose_schedule(config: Config, changes: Mapping[str, Any]) -> Config:
+    """Return the settings for a few epochs at a lower rate, with the changes of the user."""
+    before = config.training
+    training = replace(
+        before,
+        epochs=_count_epochs(before),
+        learning_rate=SHARE_OF_RATE * before.learning_rate,
+        random_share=0.0,  # the first objective was for the first epochs
+    )
+    training = from_dict(TrainingSettings, {**to_dict(training), **changes})
+    rate = SHARE_OF_RATE * config.encoder.learning_rate
+    encoder = replace(config.encoder, learning_rate=rate)
+    return replace(config, training=training, encoder=encoder)
+
+
+def _count_epochs(training: TrainingSettings) -> int:
+    """Return the epochs of a further training, unless the user chooses another number."""
+    return max(MIN_EPOCHS, round(SHARE_OF_STEPS * training.epochs))
+
+
+def replay(prepared: Prepared, n_old: int, config: Config) -> TrainingDocuments | None:
+    """Return the documents of each epoch: the new ones several times, and a sample of the old.
+
+    All epochs together have a share of the documents of a whole training, unless the user asks for
+    more or fewer epochs.
+
+    Args:
+        prepared: the data, whose train part begins with the old documents.
+        n_old: the number of these; if there are none, the result is None: all documents once.
+        config: the settings of the whole training.
+    """
+    if not n_old:
+        return None
+    train = prepared.split("train")
+    new = np.repeat(np.arange(n_old, len(train)), TIMES_NEW)
+    n_epochs = _count_epochs(config.training)
+    n_wanted = round(SHARE_OF_STEPS * config.training.epochs * len(train) / n_epochs)
+    n_replayed = min(max(n_wanted - len(new), len(new)), n_old)
+    random = np.random.default_rng(config.seed)
+    old = np.sort(random.permutation(n_old)[:n_replayed])
+    rows = np.concatenate([old, new])
+    tokens, labels = take_rows(train.tokens, rows), take_rows(train.labels, rows)
+    incomplete = Incomplete.of(train, len(prepared.labels), config.training.forgotten)
+    some = None if incomplete is None else incomplete.rows(rows)
+    return TrainingDocuments(tokens, labels, train_rows=rows, incomplete=some)

@@ -1,0 +1,1 @@
+"""How far predictions can be trusted: calibrated probabilities, and which to accept."""
