@@ -324,7 +324,7 @@ FORMATS = {
     "trailing.txt": text_file(WORDS, header=f"{len(WORDS)} 3", end=" \n"),
     "tabs.txt": text_file(WORDS, separator="\t"),
     "windows.txt": text_file(WORDS, end="\r\n"),
-    "glove.txt.gz": gzip.compress(text_file(WORDS)),
+    "glove.txt.gz": gzip.compress(text_file(WORDS), mtime=0),
     "odd.txt": b"goal 1.0 .5 -2\n\xff\xfe 1 2 3\n. . 1 2 3\nat name@place.com 1 2 3\n\n"
     + text_file(WORDS),
 }
