@@ -21,7 +21,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from lightning_fabric import Fabric
 
 from setrnn.config import Config, load_config
 from setrnn.data.cache import Source, open_prepared
@@ -110,8 +109,8 @@ def make_trainer(prepared: Prepared, config: Config, name: str, k: int, device: 
     config = replace(config, training=replace(config.training, orders=k))
     torch.manual_seed(config.seed)
     network = make_network(prepared, config, method.decoder)
-    fabric = Fabric(accelerator=device, devices=1)
-    return Trainer(network.to(fabric.device), prepared, config, method, fabric)
+    place = torch.device(device)
+    return Trainer(network.to(place), prepared, config, method, place)
 
 
 def wait(device: str) -> float:

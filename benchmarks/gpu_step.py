@@ -126,7 +126,7 @@ def covered(spans: list[tuple[float, float]]) -> float:
 
 
 def make_trainer(method: str, chosen: argparse.Namespace) -> Any:  # noqa: ANN401
-    from lightning.fabric import Fabric
+    import torch
 
     from setrnn.config import load_config
     from setrnn.data.cache import Source, open_prepared
@@ -140,8 +140,8 @@ def make_trainer(method: str, chosen: argparse.Namespace) -> Any:  # noqa: ANN40
     config = fit_to_data(config, prepared)
     found = find_method(method)
     network = make_network(prepared, config, found.decoder)
-    fabric = Fabric(accelerator=chosen.device, devices=1)
-    return Trainer(network.to(fabric.device), prepared, config, found, fabric)
+    device = torch.device(chosen.device)
+    return Trainer(network.to(device), prepared, config, found, device)
 
 
 def trainer_prefetch(trainer: Any, rows: list[Any]) -> Any:  # noqa: ANN401

@@ -122,14 +122,11 @@ class _Worker:
         from setrnn.objectives import find_objective
         from setrnn.training.optimizer import set_learning_rate
         from setrnn.training.schedule import fit_to_data
-        from setrnn.training.start import TrainOptions, make_fabric, make_trainer
+        from setrnn.training.start import TrainOptions, make_trainer
 
         if self.trainer is None:
             config = fit_to_data(self.config, self.prepared)
-            fabric = make_fabric(torch.device("cpu"), "float32")
-            self.trainer = make_trainer(
-                self.method, self.prepared, config, TrainOptions("cpu"), fabric
-            )
+            self.trainer = make_trainer(self.method, self.prepared, config, TrainOptions("cpu"))
             torch.manual_seed(0)
             self.trainer.network.load_state_dict(self.system.network.state_dict())
             self.trainer.network.train()

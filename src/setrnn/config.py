@@ -232,7 +232,7 @@ class TrainingSettings(Group):
     patience: int = number(0, 0, 1_000_000)
     # the most valid documents measured per epoch
     valid_documents: int = number(5_000, 1, 1_000_000_000)
-    precision: str = one_of("float32", "bfloat16")
+    precision: str = one_of("float32", "bfloat16")  # of products; weights stay in float32
     checkpoint_minutes: float = number(5.0, 0, 1e9)  # between checkpoints within an epoch
     # The share of their labels that documents with complete=false lack: 0 counts labels that are
     # not given as absent, 1 neither for nor against; -1: estimated by the complete documents, 0 if

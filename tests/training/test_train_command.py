@@ -148,8 +148,7 @@ def test_a_model_that_was_not_written_is_written_by_resume(command, tmp_path, mo
 def test_a_calibration_that_was_stopped_is_finished_by_resume_and_then_kept(
     command, corpus, tmp_path, monkeypatch
 ):
-    for module in ("calibrating", "calibration_documents"):
-        monkeypatch.setattr(f"setrnn.tagging.{module}.MIN_DOCUMENTS", 2)
+    monkeypatch.setattr("setrnn.tagging.trust.calibrate.MIN_DOCUMENTS", 2)
     file = tmp_path / "m" / "calibration.json"
     with monkeypatch.context() as patch:
         patch.setattr(
@@ -235,7 +234,10 @@ def test_without_a_valid_part_it_is_said_that_the_last_epoch_is_taken(command, w
 
 
 def test_early_stopping_is_said(command, monkeypatch):
-    monkeypatch.setattr("setrnn.training.loop.validate", lambda *_: {"instance_f1": 0.5})
+    scores = dict.fromkeys(
+        ("instance_f1", "label_f1", "micro_f1", "subset_accuracy", "hamming_loss"), 0.5
+    )
+    monkeypatch.setattr("setrnn.training.loop.validate", lambda *_: scores)
     code, said = command("--set", "training.patience=1", "--set", "training.epochs=5")
     assert code == 0, said
     assert "no better instance-F1 since epoch 1." in said

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import marshal
+import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -241,7 +241,7 @@ class CopiedSplit:
         n_files = len(split.pieces)
         step, n_documents = max(n_files // FILES_LOOKED_AT, 1), 0
         most = MOST_TEXTS // len(range(0, n_files, step))
-        with file.open("wb") as stream:
+        with file.open("w", encoding="ascii") as stream:
             for number, piece in enumerate(split.pieces):
                 bad_rows = BadRows(on_bad_row)
                 n_texts = 0 if number % step else most
@@ -253,7 +253,7 @@ class CopiedSplit:
                             self.cut.add(example)
                     if split.id_prefix == "auto" and not self._has_prefix:
                         self._compare_ids(number, batch)
-                    marshal.dump((number, [_pack(each) for each in batch]), stream)
+                    stream.write(json.dumps([number, [_pack(each) for each in batch]]) + "\n")
                     n_documents += len(batch)
                     on_documents("reading", len(batch))
                 self.bad_rows.join(bad_rows)
@@ -272,10 +272,10 @@ class CopiedSplit:
 
     def read(self, is_kept: Sequence[bool] | None = None) -> Iterator[Example]:
         """Yield the documents, or those that are kept."""
-        start, n_bytes = 0, self._file.stat().st_size
-        with self._file.open("rb") as stream:
-            while stream.tell() < n_bytes:
-                number, batch = marshal.load(stream)
+        start = 0
+        with self._file.open(encoding="ascii") as stream:
+            for line in stream:
+                number, batch = json.loads(line)
                 prefix = f"{self._prefixes[number]}:" if self._has_prefix else ""
                 for row, (id_, text, labels, features, unknown, complete) in enumerate(
                     batch, start
