@@ -33,7 +33,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 import setrnn
 from setrnn.data.cache import Source
 from setrnn.data.example import Example
-from setrnn.data.formats import BadRows, write_examples
+from setrnn.data.read import BadRows, write_examples
 from setrnn.metrics import evaluate_label_sets, is_better
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.documents import example_batches

@@ -82,7 +82,7 @@ def prepare_cells(data: Path, out: Path, cells: Sequence[str], settings: Sequenc
 def read_parts(folder: Path, fields: str) -> dict[str, list[Any]]:
     """Read the train and valid parts of a dataset, shuffled; split valid off if there is none."""
     import setrnn
-    from setrnn.data.formats import BadRows
+    from setrnn.data.read import BadRows
 
     splits = setrnn.open_dataset(folder, setrnn.ReadOptions(text_field=fields)).splits
     parts = {
@@ -98,7 +98,7 @@ def read_parts(folder: Path, fields: str) -> dict[str, list[Any]]:
 def write_cut(parts: dict[str, list[Any]], cell: str, folder: Path) -> None:
     """Write the first documents of both parts, and of each its first words."""
     from setrnn.data.example import Example
-    from setrnn.data.formats.write import write_examples
+    from setrnn.data.read.write import write_examples
 
     _, n_documents, n_words = cell.split("-")
     folder.mkdir(parents=True, exist_ok=True)

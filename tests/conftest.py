@@ -16,6 +16,7 @@ from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from hub_stand_in import WRITE, running_hub
+from notes import collected_notes
 from setrnn.config import TextSettings
 from setrnn.data import newsroom
 from setrnn.data.prepared import Prepared
@@ -210,3 +211,10 @@ def test_texts(small_examples):
 @pytest.fixture(scope="session")
 def test_features(small_examples):
     return [example.features for example in small_examples["test"]]
+
+
+@pytest.fixture
+def notes():
+    """What the library notes during the test: `notes.texts`, `notes.warnings`."""
+    with collected_notes() as found:
+        yield found

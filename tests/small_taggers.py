@@ -8,7 +8,7 @@ from setrnn.config import load_config
 from setrnn.methods import METHODS
 from setrnn.systems.mixture_candidates import Weights
 from setrnn.systems.rules.marginal_rules import Thresholds
-from setrnn.tagging.mixing import join
+from setrnn.tagging.learn.mix import join
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.trust.acceptance import NEVER, LabelAcceptance
 from setrnn.tagging.trust.labels import LabelCurves

@@ -15,7 +15,7 @@ import pytest
 import setrnn
 from setrnn.cli import main
 from setrnn.config import load_config
-from setrnn.data.formats import READERS
+from setrnn.data.read import READERS
 from setrnn.methods import METHODS, Method
 from setrnn.model.decoders import DECODERS
 from setrnn.model.encoders import ENCODERS

@@ -11,7 +11,7 @@ from pathlib import Path
 from newsroom import generate
 from newsroom.tags import PARENTS
 
-from setrnn.data.formats import write_examples
+from setrnn.data.read import write_examples
 
 FOLDER = Path(__file__).parents[1] / "src" / "setrnn" / "data" / "newsroom"
 

@@ -34,8 +34,8 @@ from setrnn.comparison.added import make_added_records
 from setrnn.comparison.records import Comparison
 from setrnn.data.cache import Source
 from setrnn.data.example import Example
-from setrnn.data.formats import BadRows
 from setrnn.data.prepared import Prepared
+from setrnn.data.read import BadRows
 from setrnn.errors import SetRNNError
 
 HERE = Path(__file__).resolve().parent

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from setrnn.comparison.compare import ComparisonResult, compare
     from setrnn.data.cache import Source
     from setrnn.data.example import Example
-    from setrnn.data.formats import ReadOptions, open_dataset, read_hierarchy
     from setrnn.data.hierarchy import Hierarchy
     from setrnn.data.prepared import Prepared
+    from setrnn.data.read import ReadOptions, open_dataset, read_hierarchy
     from setrnn.errors import (
         BusyError,
         ConfigError,
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     from setrnn.tagging.evaluate import Evaluation, evaluate, evaluate_rules
     from setrnn.tagging.explain.explain import Explanation
     from setrnn.tagging.files import TaggedFiles, predict_files
+    from setrnn.tagging.learn.data import prepare
     from setrnn.tagging.learn.distil import distil
+    from setrnn.tagging.learn.mix import mix
+    from setrnn.tagging.learn.train import train
     from setrnn.tagging.learn.update import update
     from setrnn.tagging.loading import load
-    from setrnn.tagging.mixing import mix
-    from setrnn.tagging.opening import prepare
     from setrnn.tagging.prediction import Completion, Prediction
     from setrnn.tagging.predictions import Predictions
     from setrnn.tagging.tagger import Tagger
-    from setrnn.tagging.train import train
     from setrnn.tagging.trust.calibrate import calibrate
 
 __version__ = "1.0.0"
@@ -52,8 +52,8 @@ __version__ = "1.0.0"
 # Each public name and its module. It is imported when first used: torch and scikit-learn take
 # seconds, and `setrnn --help` must not.
 _HOMES = {
-    "prepare": "setrnn.tagging.opening",
-    "train": "setrnn.tagging.train",
+    "prepare": "setrnn.tagging.learn.data",
+    "train": "setrnn.tagging.learn.train",
     "load": "setrnn.tagging.loading",
     "push": "setrnn.models.hub",
     "evaluate": "setrnn.tagging.evaluate",
@@ -64,7 +64,7 @@ _HOMES = {
     "write_chosen": "setrnn.tagging.choose",
     "ChosenDocument": "setrnn.tagging.choose",
     "describe_model": "setrnn.models.card",
-    "mix": "setrnn.tagging.mixing",
+    "mix": "setrnn.tagging.learn.mix",
     "distil": "setrnn.tagging.learn.distil",
     "update": "setrnn.tagging.learn.update",
     "Tagger": "setrnn.tagging.tagger",
@@ -80,15 +80,15 @@ _HOMES = {
     "Limits": "setrnn.systems.limits",
     "Example": "setrnn.data.example",
     "Source": "setrnn.data.cache",
-    "ReadOptions": "setrnn.data.formats",
+    "ReadOptions": "setrnn.data.read",
     "Hierarchy": "setrnn.data.hierarchy",
-    "read_hierarchy": "setrnn.data.formats",
+    "read_hierarchy": "setrnn.data.read",
     "Prepared": "setrnn.data.prepared",
     "compare": "setrnn.comparison.compare",
     "ComparisonResult": "setrnn.comparison.compare",
     "build_report": "setrnn.report.build",
     "draw_reliability": "setrnn.report.figures.reliability",
-    "open_dataset": "setrnn.data.formats",
+    "open_dataset": "setrnn.data.read",
     "SetRNNError": "setrnn.errors",
     "ConfigError": "setrnn.errors",
     "DataError": "setrnn.errors",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
+
+log = logging.getLogger("setrnn")  # notes and warnings for the user
 
 
 @dataclass(frozen=True)
@@ -46,19 +49,35 @@ class Progress:
         return min(self.n_done / self.n_total, 1.0) if self.n_total else 0.0
 
 
-@dataclass(frozen=True)
-class Note:
-    """A sentence for the user."""
-
-    text: str
-    is_warning: bool = False
+OnProgress: TypeAlias = Callable[[Progress], None]
 
 
-OnProgress: TypeAlias = Callable[[Progress | Note], None]
-
-
-def ignore_progress(event: Progress | Note) -> None:
+def ignore_progress(event: Progress) -> None:
     """Show nothing: the default of every function that reports its progress."""
+
+
+@contextmanager
+def name_notes(name: str) -> Iterator[None]:
+    """Put a name before each note that is logged inside.
+
+    Example:
+        >>> import sys
+        >>> log.addHandler(handler := logging.StreamHandler(sys.stdout))
+        >>> with name_notes("set-rnn"):
+        ...     log.warning("The GPU's memory is full.")
+        set-rnn: The GPU's memory is full.
+        >>> log.removeHandler(handler)
+    """
+
+    def add_name(record: logging.LogRecord) -> bool:
+        record.msg, record.args = f"{name}: {record.getMessage()}", ()
+        return True
+
+    log.addFilter(add_name)
+    try:
+        yield
+    finally:
+        log.removeFilter(add_name)
 
 
 @contextmanager

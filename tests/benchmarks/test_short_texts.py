@@ -11,8 +11,8 @@ import pytest
 import setrnn
 from setrnn.config import VectorSettings
 from setrnn.data.example import Example
-from setrnn.data.formats.write import write_examples
 from setrnn.data.prepared import Prepared
+from setrnn.data.read.write import write_examples
 from setrnn.data.vectors import word_vectors
 from small_taggers import SMALL_OVERRIDES
 

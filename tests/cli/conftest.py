@@ -7,9 +7,9 @@ import pytest
 
 from setrnn.cli import main
 from setrnn.data import newsroom
-from setrnn.data.folders import whole_folder
-from setrnn.data.formats import write_examples
-from setrnn.tagging.train import train
+from setrnn.data.disk import whole_folder
+from setrnn.data.read import write_examples
+from setrnn.tagging.learn.train import train
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import pytest
 from json_lines import read_rows
 
 from setrnn.data import newsroom
-from setrnn.data.formats import write_examples
+from setrnn.data.read import write_examples
 from setrnn.errors import DataError
 from setrnn.tagging.loading import load
 from setrnn.tagging.trust.acceptance import fit_acceptance

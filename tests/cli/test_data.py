@@ -4,7 +4,7 @@ import json
 import pytest
 from json_lines import read_rows
 
-from setrnn.data.formats import BadRows, open_dataset
+from setrnn.data.read import BadRows, open_dataset
 
 GOOD = '{"text": "a good row", "labels": ["x"]}\n'
 

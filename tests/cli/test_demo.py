@@ -8,7 +8,7 @@ from setrnn import load
 from setrnn.cli import demo
 from setrnn.data import newsroom
 from setrnn.errors import StoppedError
-from setrnn.tagging.opening import read_settings
+from setrnn.tagging.learn.data import read_settings
 
 N_TEST = 150
 # As of a mixture of one system.

@@ -4,7 +4,7 @@ from itertools import islice
 import pytest
 
 from setrnn.data import newsroom
-from setrnn.data.formats import write_examples
+from setrnn.data.read import write_examples
 from tiny_transformers import save_transformer
 
 TINY = (

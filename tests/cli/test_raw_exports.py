@@ -11,12 +11,12 @@ import pytest
 from raw_exports import FILES, LATIN, OPTIONS, write_exports
 from setrnn.data.cache import Source
 from setrnn.data.example import Example
-from setrnn.data.formats import ReadOptions, write_examples
 from setrnn.data.prepared import Prepared
+from setrnn.data.read import ReadOptions, write_examples
 from setrnn.tagging.documents import open_documents
 from setrnn.tagging.evaluate import evaluate
+from setrnn.tagging.learn.train import train
 from setrnn.tagging.loading import load
-from setrnn.tagging.train import train
 
 N_ROWS = 30
 FIELDS = OPTIONS[:-2]  # without the separator

@@ -8,7 +8,7 @@ import pytest
 
 from setrnn import __version__
 from setrnn.data import newsroom
-from setrnn.data.formats import write_examples
+from setrnn.data.read import write_examples
 from setrnn.tagging.loading import load
 
 

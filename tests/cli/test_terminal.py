@@ -13,7 +13,7 @@ from rich.text import Text
 from setrnn.cli.console import labels_text, scores_table
 from setrnn.cli.terminal import Terminal, escape_controls, escape_json, escape_line
 from setrnn.data.example import Example
-from setrnn.data.formats import write_examples
+from setrnn.data.read import write_examples
 from setrnn.metrics import MEASURES
 
 # Escape, bell, carriage return, backspace, delete, the 8-bit CSI, and three that turn the text.

@@ -15,7 +15,7 @@ QUICK = [
 @pytest.fixture
 def no_time(monkeypatch):
     slow = Speed(training=1e6, predicting=1.0)
-    monkeypatch.setattr("setrnn.tagging.member_training.measure_speed", lambda *_: slow)
+    monkeypatch.setattr("setrnn.tagging.learn.member_training.measure_speed", lambda *_: slow)
 
 
 def test_it_says_what_it_tried_what_it_chose_and_what_would_help(setrnn, corpus, tmp_path, no_time):

@@ -13,7 +13,7 @@ from made_comparison import made_comparison
 from setrnn.comparison.compare import QUICK_SETTINGS, ComparisonResult
 from setrnn.comparison.records import Comparison, Failure, load_records
 from setrnn.config import Config
-from setrnn.data.folders import locked
+from setrnn.data.disk import locked
 from setrnn.errors import BusyError, ConfigError, DataError, StoppedError, TrainingError
 from setrnn.progress import Note, Progress
 

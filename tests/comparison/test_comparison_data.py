@@ -9,10 +9,10 @@ from setrnn.comparison.data import open_comparable, open_comparison
 from setrnn.comparison.records import Comparison
 from setrnn.config import TextSettings
 from setrnn.data.cache import Source, open_prepared
-from setrnn.data.formats import write_examples
 from setrnn.data.preparing import prepare
+from setrnn.data.read import write_examples
 from setrnn.errors import DataError
-from setrnn.tagging.opening import describe_cut
+from setrnn.tagging.learn.data import describe_cut
 
 SETTINGS = TextSettings()
 

@@ -13,10 +13,10 @@ import pytest
 from setrnn.config import TextSettings, VectorSettings
 from setrnn.data import cache
 from setrnn.data.cache import Source, open_prepared
+from setrnn.data.disk import is_temporary
 from setrnn.data.example import Example
-from setrnn.data.folders import is_temporary
-from setrnn.data.formats import write_examples
 from setrnn.data.prepared import Prepared
+from setrnn.data.read import write_examples
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import DataError
 from setrnn.progress import Note, Progress

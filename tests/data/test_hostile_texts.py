@@ -6,9 +6,9 @@ from tokenizers import Regex, pre_tokenizers
 from setrnn.config import TextSettings
 from setrnn.data.example import Example
 from setrnn.data.preparing import prepare
-from setrnn.data.reading import read_text, words_of
-from setrnn.data.subwords import SubwordEncoder
-from setrnn.data.tokenizing import (
+from setrnn.data.text.alignment import read_text, words_of
+from setrnn.data.text.subwords import SubwordEncoder
+from setrnn.data.text.words import (
     LONGEST_RUN,
     NUMBER,
     UNKNOWN,

@@ -3,10 +3,10 @@
 import pytest
 
 from setrnn.data.cache import Source
-from setrnn.data.document_sketch import DocumentSketch, hash_texts
 from setrnn.data.example import Example
-from setrnn.data.formats import write_examples
 from setrnn.data.merging import MIN_NEW, merge
+from setrnn.data.read import write_examples
+from setrnn.data.sketch import DocumentSketch, hash_texts
 from setrnn.errors import DataError
 
 OLD = [Example(f"o{n}", f"old text {n}", ("a",)) for n in range(40)]

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from setrnn.data import newsroom
-from setrnn.data.formats import BadRows, ReadOptions, open_dataset
+from setrnn.data.read import BadRows, ReadOptions, open_dataset
 from setrnn.errors import DataError
 
 SIZES = {"train": 4800, "valid": 600, "test": 600}

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setrnn.data.example import Example
-from setrnn.data.formats import BadRows, Dataset, open_dataset, write_examples
+from setrnn.data.read import BadRows, Dataset, open_dataset, write_examples
 from setrnn.data.splits import cut_train, stratified_split, with_valid
 from setrnn.errors import BadRowError, DataError
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from setrnn.config import TextSettings, VectorSettings
+from setrnn.data.disk import locked
 from setrnn.data.example import Example
-from setrnn.data.folders import locked
 from setrnn.data.preparing import prepare
 from setrnn.data.ragged import Ragged
-from setrnn.data.tokenizing import FEATURE_PREFIX
+from setrnn.data.text.words import FEATURE_PREFIX
 from setrnn.data.vectors import (
     NAME_WEIGHT,
     SOURCES,

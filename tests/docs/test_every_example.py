@@ -21,7 +21,7 @@ from fake_runs import install_fake_report, install_fake_runs
 from setrnn.cli import main
 from setrnn.cli.app import COMMANDS, load_command
 from setrnn.config import PRESETS, load_config
-from setrnn.data.formats import READERS
+from setrnn.data.read import READERS
 from setrnn.methods import METHODS
 from setrnn.model.encoders import ENCODERS
 from tiny_transformers import save_transformer
@@ -210,7 +210,7 @@ def test_the_commands_of_a_page_run(page, monkeypatch, capsys):
             assert not stop.value.code, f"{page}:{line}: {capsys.readouterr().err}"
 
 
-ADDED_TO = {"setrnn.data.formats.READERS": READERS, "setrnn.model.encoders.ENCODERS": ENCODERS}
+ADDED_TO = {"setrnn.data.read.READERS": READERS, "setrnn.model.encoders.ENCODERS": ENCODERS}
 
 
 @pytest.mark.usefixtures("world")

@@ -12,7 +12,7 @@ from doc_pages import run_here
 from sklearn.base import clone
 
 from setrnn.data import newsroom
-from setrnn.data.formats import write_examples
+from setrnn.data.read import write_examples
 from setrnn.methods import METHODS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "incomplete.md").read_text(encoding="utf-8")

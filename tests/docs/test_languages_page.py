@@ -9,7 +9,7 @@ from pathlib import Path
 
 from doc_pages import run_here
 
-from setrnn.data.languages import FEW_WORDS, MOST_TEXTS, read_lists
+from setrnn.data.text.languages import FEW_WORDS, MOST_TEXTS, read_lists
 from setrnn.tagging.loading import load
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from doc_pages import run_here
 
-from setrnn.data.document_sketch import MOST_HASHES
+from setrnn.data.sketch import MOST_HASHES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sharing.md").read_text(encoding="utf-8")
 MARK = "<!-- run by tests/docs/test_sharing_page.py -->\n"

@@ -55,9 +55,9 @@ def asked(monkeypatch):
 def test_a_raw_csv_becomes_a_served_model(tmp_path, monkeypatch, capsys, asked):
     monkeypatch.setenv("SETRNN_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    # So slow a machine trains no networks: tests/tagging/test_automatic.py does.
+    # So slow a machine trains no networks: tests/tagging/learn/test_automatic.py does.
     slow = Speed(training=1e6, predicting=1.0)
-    monkeypatch.setattr("setrnn.tagging.member_training.measure_speed", lambda *_: slow)
+    monkeypatch.setattr("setrnn.tagging.learn.member_training.measure_speed", lambda *_: slow)
     examples = newsroom.examples("train")
     write_csv(tmp_path / "articles.csv", islice(examples, N_RAW))
     reviewed = list(islice(examples, N_NEW))

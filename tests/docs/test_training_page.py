@@ -13,7 +13,7 @@ import pytest
 
 from setrnn.cli import main
 from setrnn.data import newsroom
-from setrnn.data.formats import write_examples
+from setrnn.data.read import write_examples
 from setrnn.training.loop import Trainer
 
 PAGE = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")

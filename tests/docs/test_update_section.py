@@ -7,7 +7,7 @@ from pathlib import Path
 
 from doc_pages import run_here
 
-from setrnn.data.formats import write_examples
+from setrnn.data.read import write_examples
 
 PAGE = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
 MARK = r"<!-- run by tests/docs/test_update_section.py -->\n((?:    setrnn .*\n)+)"

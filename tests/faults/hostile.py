@@ -7,7 +7,7 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from setrnn.config import settings_hash
-from setrnn.data.folders import file_hash
+from setrnn.data.disk import file_hash
 
 GOOD = "Velmara lift the trophy in the harbour after a late goal."
 

@@ -12,7 +12,7 @@ import torch
 from typer.main import get_command  # noqa: F401
 
 import setrnn.report.build
-import setrnn.tagging.train  # noqa: F401
+import setrnn.tagging.learn.train  # noqa: F401
 from setrnn.cli.app import COMMANDS, load_command
 
 torch.set_num_threads(1)

@@ -15,7 +15,7 @@ from load import poll_health, start_clients
 from worlds import copy_parts
 
 import setrnn
-from setrnn.data.folders import whole_folder
+from setrnn.data.disk import whole_folder
 from setrnn.serve.registry import version_of
 
 SECONDS = 40.0

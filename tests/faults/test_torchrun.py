@@ -14,7 +14,7 @@ import pytest
 from commands import TINY
 
 from setrnn.data import newsroom
-from setrnn.data.formats import write_examples
+from setrnn.data.read import write_examples
 from setrnn.training.run_folder import LAST
 
 PAGE = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")

@@ -16,8 +16,8 @@ from children import Ended, run
 from commands import CLASSICAL, COMPARED, NETWORK, SETTINGS, Command
 
 from setrnn.data import newsroom
-from setrnn.data.folders import recovered
-from setrnn.data.formats import write_examples
+from setrnn.data.disk import recovered
+from setrnn.data.read import write_examples
 from setrnn.models.folder import load_model
 
 SIZES = {"train": 40, "valid": 110, "test": 20}  # 100 valid documents are needed to calibrate

@@ -159,7 +159,7 @@ def test_names_that_read_alike_still_get_vectors(names):
 def test_minilm_makes_alike_sentences_alike():
     from setrnn.config import TextSettings
     from setrnn.data.batches import make_batch
-    from setrnn.data.subwords import pretrained_encoder
+    from setrnn.data.text.subwords import pretrained_encoder
 
     texts = ["A cat sat on the mat.", "A kitten was sitting on a rug.", "Stocks fell sharply."]
     tokens = pretrained_encoder(TextSettings(tokenizer=str(minilm()))).encode(texts)

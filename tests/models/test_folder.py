@@ -13,7 +13,7 @@ import pytest
 
 import setrnn
 from setrnn.config import Config
-from setrnn.data.folders import locked
+from setrnn.data.disk import locked
 from setrnn.data.labels import LabelVocabulary
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.models import folder as model_folder

@@ -82,12 +82,12 @@ def test_only_files_of_a_model_are_sent(hub, folder, tmp_path):
 
 
 def test_a_public_model_says_what_anyone_can_read(hub, folder, said, listen):
-    setrnn.push(folder, PLACE, on_progress=listen)
+    setrnn.push(folder, PLACE)
     (line,) = said
     assert "public" in line
     for part in ("labels", "words", "label sets", "hashes"):
         assert part in line
-    setrnn.push(folder, "hub:me/secret", private=True, on_progress=listen)
+    setrnn.push(folder, "hub:me/secret", private=True)
     assert len(said) == 1
     assert hub.repositories["me/secret"].private
 

@@ -1,7 +1,7 @@
 import pytest
 from fastapi.testclient import TestClient
 
-from setrnn.data.formats import read_hierarchy
+from setrnn.data.read import read_hierarchy
 from setrnn.serve.app import make_app
 from setrnn.serve.registry import Registry, ServedModel
 

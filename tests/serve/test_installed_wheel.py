@@ -13,7 +13,7 @@ from service_process import running
 
 import setrnn
 from setrnn.data import newsroom
-from setrnn.data.formats import write_examples
+from setrnn.data.read import write_examples
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "setrnn"

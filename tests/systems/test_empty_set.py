@@ -8,8 +8,8 @@ import pytest
 
 import setrnn
 from brute_force import identity_weights, product_probability
-from setrnn.data.formats.reader import BadRows
 from setrnn.data.ragged import Ragged
+from setrnn.data.read.reader import BadRows
 from setrnn.systems.classical.br import BinaryRelevance
 from setrnn.systems.classical.br_support import SupportInference
 from setrnn.systems.classical.pcc import ClassifierChain

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from brute_force import all_sets, found_sets
-from setrnn.data.joint_encoder import join_rows
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
+from setrnn.data.text.joint import join_rows
 from setrnn.systems.candidates import SetCandidates, pack_labels
 from setrnn.systems.known import Known, make_completions
 from setrnn.systems.limits import Limits, no_limits

@@ -8,7 +8,7 @@ from scipy import sparse
 
 import setrnn
 from setrnn.data.cache import Source
-from setrnn.data.formats import write_examples
+from setrnn.data.read import write_examples
 from setrnn.errors import ConfigError, DataError
 from setrnn.tagging.choose import take_apart
 

@@ -10,19 +10,19 @@ import pytest
 
 from setrnn.data import newsroom
 from setrnn.data.cache import Source
-from setrnn.data.document_sketch import DocumentSketch
 from setrnn.data.example import Example
-from setrnn.data.formats import BadRows, open_dataset, read_hierarchy
-from setrnn.data.formats.write import write_examples
 from setrnn.data.preparing import prepare
+from setrnn.data.read import BadRows, open_dataset, read_hierarchy
+from setrnn.data.read.write import write_examples
+from setrnn.data.sketch import DocumentSketch
 from setrnn.errors import DataError
 from setrnn.progress import Note, ignore_progress
 from setrnn.tagging.documents import SeenCounts, example_batches, open_unseen
 from setrnn.tagging.evaluate import evaluate
+from setrnn.tagging.learn.data import make_source, open_training_data
+from setrnn.tagging.learn.mix import join, mix
+from setrnn.tagging.learn.train import train
 from setrnn.tagging.loading import load
-from setrnn.tagging.mixing import join, mix
-from setrnn.tagging.opening import make_source, open_training_data
-from setrnn.tagging.train import train
 from setrnn.tagging.trust.calibrate import calibrate
 from small_taggers import SMALL, trained_tagger
 

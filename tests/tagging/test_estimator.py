@@ -25,7 +25,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import f1_score
 
 import setrnn
-from setrnn.data.folders import temporary_folder
+from setrnn.data.disk import temporary_folder
 from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS

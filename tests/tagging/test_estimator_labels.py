@@ -15,13 +15,13 @@ from sklearn.preprocessing import FunctionTransformer
 
 import setrnn
 from setrnn.data import newsroom
-from setrnn.data.formats import read_hierarchy, write_examples
-from setrnn.data.formats.parents import EMBEDDED_FILE
 from setrnn.data.hierarchy import Hierarchy
+from setrnn.data.read import read_hierarchy, write_examples
+from setrnn.data.read.parents import EMBEDDED_FILE
 from setrnn.errors import DataError
 from setrnn.tagging.estimator import SetRNNClassifier
 from setrnn.tagging.evaluate import evaluate
-from setrnn.tagging.train import train
+from setrnn.tagging.learn.train import train
 from small_taggers import SMALL_OVERRIDES
 
 TREE = read_hierarchy("newsroom")

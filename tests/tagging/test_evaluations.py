@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from setrnn.data.cache import Source
-from setrnn.data.formats import write_examples
+from setrnn.data.read import write_examples
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import evaluate_label_sets
 from setrnn.progress import Note

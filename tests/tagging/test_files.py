@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import setrnn
-from setrnn.data.folders import locked
-from setrnn.data.formats import ReadOptions
+from setrnn.data.disk import locked
+from setrnn.data.read import ReadOptions
 from setrnn.errors import BusyError, DataError, SetRNNError
 from setrnn.tagging import files as module
 

@@ -5,17 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from setrnn.data.formats import read_hierarchy, write_examples
 from setrnn.data.hierarchy import Hierarchy
+from setrnn.data.read import read_hierarchy, write_examples
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.models.card import describe_model, write_readme
 from setrnn.progress import Note
 from setrnn.systems.limits import Limits
 from setrnn.tagging.evaluate import evaluate
+from setrnn.tagging.learn.mix import join
+from setrnn.tagging.learn.train import train
 from setrnn.tagging.learn.update import update
 from setrnn.tagging.loading import load
-from setrnn.tagging.mixing import join
-from setrnn.tagging.train import train
 from small_taggers import with_thresholds
 
 NEWSROOM = read_hierarchy("newsroom")

@@ -12,9 +12,9 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 from setrnn.config import load_config, settings_hash
-from setrnn.data.folders import file_hash
+from setrnn.data.disk import file_hash
 from setrnn.data.labels import LabelVocabulary
-from setrnn.data.subwords import SubwordEncoder
+from setrnn.data.text.subwords import SubwordEncoder
 from setrnn.errors import ModelError
 from setrnn.model.decoders import SigmoidDecoder
 from setrnn.model.encoders import TransformerEncoder

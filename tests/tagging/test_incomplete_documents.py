@@ -14,7 +14,7 @@ from setrnn.methods import METHODS
 from setrnn.progress import Note
 from setrnn.tagging.documents import example_batches, keep_complete, prepared_batches
 from setrnn.tagging.evaluate import evaluate, evaluate_rules
-from setrnn.tagging.opening import note_incomplete
+from setrnn.tagging.learn.data import note_incomplete
 from setrnn.tagging.trust.calibrate import fit_calibration
 from setrnn.training.start import TrainOptions, train_system
 from setrnn.training.validation import best_constant, validate
@@ -153,7 +153,7 @@ def test_the_valid_part_may_have_unknown_labels(hidden_prepared):
 
 def notes_of(prepared, forgotten):
     notes = []
-    note_incomplete(prepared, forgotten, notes.append)
+    note_incomplete(prepared, forgotten)
     return notes
 
 

@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 from setrnn.cli.app import app
 from setrnn.config import TextSettings
 from setrnn.data.cache import Source, open_prepared
-from setrnn.data.formats import BadRows, write_examples
-from setrnn.data.formats.write import write_table
+from setrnn.data.read import BadRows, write_examples
+from setrnn.data.read.write import write_table
 
 opened = []
 sys.addaudithook(

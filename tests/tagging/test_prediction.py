@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from setrnn.data.example import KnownLabels
-from setrnn.data.text_notes import EMPTY, NOTHING_READ
+from setrnn.data.text.notes import EMPTY, NOTHING_READ
 from setrnn.errors import ConfigError, DataError
 from setrnn.tagging import trained_model
 from setrnn.tagging.prediction import Prediction, add_notes

@@ -14,7 +14,7 @@ from newsroom import SIZES
 from newsroom.tags import PARENTS, TAGS
 
 import setrnn.data.newsroom
-from setrnn.data.formats import write_examples
+from setrnn.data.read import write_examples
 
 EMBEDDED = Path(setrnn.data.newsroom.__file__).parent
 EVALUATED = ("valid", "test")

@@ -16,8 +16,8 @@ from tiny_runs import SIZES, TINY
 from setrnn.cli import main
 from setrnn.cli import progress as cli_progress
 from setrnn.data import newsroom
-from setrnn.data.folders import locked
-from setrnn.data.formats import write_examples
+from setrnn.data.disk import locked
+from setrnn.data.read import write_examples
 from setrnn.progress import Epoch, Progress
 from setrnn.tagging.loading import load
 from setrnn.tagging.trust.calibrate import calibrate

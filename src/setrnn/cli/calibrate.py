@@ -24,8 +24,8 @@ from setrnn.cli.options import (
     with_reading,
 )
 from setrnn.cli.progress import load_model, terminal_progress
-from setrnn.data.folders import check_file_place, whole_file
-from setrnn.data.formats.printing import printable
+from setrnn.data.disk import check_file_place, whole_file
+from setrnn.data.read.printing import printable
 from setrnn.errors import ConfigError, ModelError
 from setrnn.models.hub import name_place, require_folder
 from setrnn.tagging.trust.acceptance import (

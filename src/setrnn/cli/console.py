@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from setrnn.cli.terminal import Terminal, escape_line
-from setrnn.data.folders import whole_file
+from setrnn.data.disk import whole_file
 from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 

@@ -31,18 +31,18 @@ from setrnn.cli.progress import documents_progress, load_model, terminal_progres
 from setrnn.cli.statistics_tables import show_statistics
 from setrnn.cli.terminal import escape_controls
 from setrnn.data.cache import sample_texts
-from setrnn.data.cut_documents import describe_cut_documents
+from setrnn.data.disk import check_file_place
 from setrnn.data.example import Example
-from setrnn.data.folders import check_file_place
-from setrnn.data.formats import BadRows, Dataset, write_examples, write_folder
-from setrnn.data.formats.encodings import has_mark
-from setrnn.data.formats.label_map import save_label_map
-from setrnn.data.formats.write import WRITERS
 from setrnn.data.hierarchy import describe_labels
-from setrnn.data.languages import look_at
 from setrnn.data.prepared import Prepared
+from setrnn.data.read import BadRows, Dataset, write_examples, write_folder
+from setrnn.data.read.encodings import has_mark
+from setrnn.data.read.label_map import save_label_map
+from setrnn.data.read.write import WRITERS
 from setrnn.data.splits import cut_train
 from setrnn.data.statistics import dataset_statistics
+from setrnn.data.text.cut_documents import describe_cut_documents
+from setrnn.data.text.languages import look_at
 from setrnn.errors import ConfigError, DataError
 from setrnn.tagging.prediction_rows import check_separator
 

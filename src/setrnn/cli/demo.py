@@ -22,8 +22,8 @@ from setrnn.cli.console import labels_text, stdout
 from setrnn.cli.mix import scores_of_members
 from setrnn.cli.progress import load_model, terminal_progress
 from setrnn.data import newsroom
+from setrnn.data.disk import whole_file
 from setrnn.data.example import Example
-from setrnn.data.folders import whole_file
 from setrnn.data.hierarchy import describe_labels
 from setrnn.data.statistics import dataset_statistics
 from setrnn.errors import ConfigError, StoppedError
@@ -104,7 +104,7 @@ def _open_model(folder: Path) -> Tagger:
     """Return the model with its acceptance; what is not there yet is made, and kept."""
     from setrnn.comparison.compare import QUICK_SETTINGS  # they load torch: the help needs none
     from setrnn.model.devices import n_cores
-    from setrnn.tagging.candidates import MOST_JOBS
+    from setrnn.tagging.learn.member_candidates import MOST_JOBS
 
     if folder.is_dir():
         tagger = load_model(folder, "cpu")

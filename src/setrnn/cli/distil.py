@@ -52,7 +52,7 @@ def distil(
     valid part, it is cut from train. Checkpoints, and what the teacher says about each text, are
     kept in OUT.run.
     """
-    from setrnn.tagging.learning import measure_by_rules, open_valid  # they load torch
+    from setrnn.tagging.learn.learned import measure_by_rules, open_valid  # they load torch
 
     source = reading.source(data)
     with terminal_progress() as show:

@@ -15,7 +15,7 @@ from rich.text import Text
 from setrnn.cli.console import labels_text, note, stdout, write_json
 from setrnn.cli.options import Device, JsonFile, Model, Rule
 from setrnn.cli.progress import load_model
-from setrnn.data.folders import check_file_place, whole_file
+from setrnn.data.disk import check_file_place, whole_file
 from setrnn.errors import ConfigError
 from setrnn.tagging.explain.render import list_label_rows, list_step_rows
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from setrnn.data.cache import Source
-from setrnn.data.formats import ReadOptions, make_hierarchy, read_label_map
 from setrnn.data.hierarchy import Hierarchy
+from setrnn.data.read import ReadOptions, make_hierarchy, read_label_map
 from setrnn.errors import ConfigError
 
 if TYPE_CHECKING:
-    from setrnn.data.formats.reader import OnBadRow
+    from setrnn.data.read.reader import OnBadRow
 
 Data = Annotated[
     list[str],

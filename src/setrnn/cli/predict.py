@@ -28,12 +28,12 @@ from setrnn.cli.progress import documents_progress, load_model, terminal_progres
 from setrnn.cli.terminal import escape_json
 from setrnn.config import settings_hash
 from setrnn.data.cache import Source
+from setrnn.data.disk import check_file_place
 from setrnn.data.example import Example, KnownLabels
-from setrnn.data.folders import check_file_place
-from setrnn.data.formats import BadRows, Split, choose_split
-from setrnn.data.formats.encodings import has_mark
-from setrnn.data.formats.standard_input import STDIN, open_standard_input
-from setrnn.data.formats.write import is_table
+from setrnn.data.read import BadRows, Split, choose_split
+from setrnn.data.read.encodings import has_mark
+from setrnn.data.read.standard_input import STDIN, open_standard_input
+from setrnn.data.read.write import is_table
 from setrnn.errors import ConfigError
 from setrnn.tagging.prediction_rows import (
     check_separator,

@@ -12,10 +12,10 @@ from rich.table import Column
 from rich.text import Text
 
 import setrnn
-from setrnn.cli.console import note, stderr, warn
+from setrnn.cli.console import note, stderr
 from setrnn.cli.terminal import escape_line
 from setrnn.metrics import MEASURES
-from setrnn.progress import Epoch, Note, OnProgress, Progress
+from setrnn.progress import Epoch, OnProgress, Progress
 
 if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger
@@ -82,11 +82,8 @@ class _Display:
         self._detail = ""
         self._wholes: set[str] = set()  # activities that have parts
 
-    def __call__(self, event: Progress | Note) -> None:
-        """Show a note or the progress of an activity."""
-        if isinstance(event, Note):
-            (warn if event.is_warning else note)(event.text)
-            return
+    def __call__(self, event: Progress) -> None:
+        """Show the progress of an activity."""
         self._show(event)
         if event.part_of:
             self._wholes.add(event.part_of)

@@ -8,7 +8,6 @@ import typer
 
 import setrnn
 from setrnn.cli.console import note
-from setrnn.cli.progress import terminal_progress
 from setrnn.errors import ConfigError
 from setrnn.models.hub import name_place
 
@@ -54,8 +53,5 @@ def push(
     if same := {name for name in names if names.count(name) > 1}:
         raise ConfigError(f"Two models are named '{min(same)}'. Push them one after the other.")
     for model in models:
-        with terminal_progress() as show:
-            place = setrnn.push(
-                model, to, private=private, message=message, license=license, on_progress=show
-            )
+        place = setrnn.push(model, to, private=private, message=message, license=license)
         note(f"Pushed {model} to {place}")

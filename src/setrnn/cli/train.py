@@ -47,7 +47,7 @@ def train(
     """
     from setrnn.model.devices import n_cores  # they load torch, which the help does not need
     from setrnn.models.card import summarise
-    from setrnn.tagging.candidates import MOST_JOBS
+    from setrnn.tagging.learn.member_candidates import MOST_JOBS
     from setrnn.training.ranks import connected
 
     with (

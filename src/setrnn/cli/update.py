@@ -15,7 +15,7 @@ from setrnn.cli.console import note, stdout
 from setrnn.cli.options import Device, Model, Reading, Resume, with_reading
 from setrnn.cli.progress import terminal_progress
 from setrnn.data.cache import Source
-from setrnn.data.formats import BadRows, ReadOptions
+from setrnn.data.read import BadRows, ReadOptions
 from setrnn.errors import DataError
 from setrnn.metrics import MEASURES
 

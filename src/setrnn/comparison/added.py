@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from setrnn.comparison.records import GIVEN, Comparison, LabelSets, Record, TestResults
-from setrnn.data.folders import file_hash
-from setrnn.data.formats import ReadOptions
-from setrnn.data.formats.jsonl import parse_object
-from setrnn.data.formats.printing import printable, shown
-from setrnn.data.formats.reader import numbered_lines
-from setrnn.data.formats.row import RowProblem, bad_line, id_text, strings, too_long
+from setrnn.data.disk import file_hash
 from setrnn.data.hierarchy import Hierarchy, score_in_hierarchy
+from setrnn.data.read import ReadOptions
+from setrnn.data.read.jsonl import parse_object
+from setrnn.data.read.printing import printable, shown
+from setrnn.data.read.reader import numbered_lines
+from setrnn.data.read.row import RowProblem, bad_line, id_text, strings, too_long
 from setrnn.errors import ConfigError, DataError, nearest_name
 from setrnn.methods import METHODS
 from setrnn.metrics import evaluate_sets, indicator_matrix

@@ -37,17 +37,16 @@ from setrnn.comparison.records import (
 )
 from setrnn.comparison.run import Task
 from setrnn.config import Config
-from setrnn.data.folders import locked
-from setrnn.data.formats.parents import Parents
+from setrnn.data.disk import locked
 from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
+from setrnn.data.read.parents import Parents
 from setrnn.errors import ConfigError, StoppedError
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import n_cores
-from setrnn.progress import Note, OnProgress, ignore_progress
-from setrnn.tagging.fitting import check_training
+from setrnn.progress import OnProgress, ignore_progress, log
 from setrnn.tagging.html import write_table, write_text
-from setrnn.tagging.opening import (
+from setrnn.tagging.learn.data import (
     Data,
     Settings,
     choose_config,
@@ -57,6 +56,7 @@ from setrnn.tagging.opening import (
     open_training_data,
     with_hierarchy,
 )
+from setrnn.tagging.learn.one_system import check_training
 from setrnn.tagging.ray_cluster import choose_device, connect, count_room
 from setrnn.training.pool import run_jobs
 
@@ -255,7 +255,7 @@ def compare(
     busy = " Wait until it ends, or choose another --out."
     with locked(folder / COMPARISON_FILE, wait=False, way_out=busy):
         comparison = open_comparison(folder, prepared)
-        records = load_records(folder, comparison, lambda text: on_progress(Note(text, True)))
+        records = load_records(folder, comparison, lambda text: log.warning(text))
         refuse_unequal_treatment(folder, records, treatment, config)
         find_done(folder, comparison, tasks)  # refuses other settings before anything runs
         if files:

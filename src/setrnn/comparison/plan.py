@@ -14,7 +14,7 @@ from setrnn.comparison.run import Task, run
 from setrnn.config import Config, flatten, to_dict
 from setrnn.errors import ConfigError, TrainingError, nearest_name
 from setrnn.methods import METHODS, find_method
-from setrnn.progress import Note, OnProgress
+from setrnn.progress import OnProgress, log
 from setrnn.training.pool import Ended, Job, Overall
 
 ALL, LATER = "all", "later"  # groups of methods
@@ -181,7 +181,7 @@ def run_tasks(
     folder = tasks[0].folder
     done = find_done(folder, comparison, tasks)
     if done:
-        on_progress(Note(f"{len(done)} runs are done already."))
+        log.info(f"{len(done)} runs are done already.")
     for record in done:
         _remove_checkpoints(record.name, folder)  # left if a process was killed just before
     names = {record.name for record in done}

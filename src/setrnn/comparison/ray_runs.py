@@ -12,7 +12,7 @@ from typing import Any
 
 import setrnn
 from setrnn.errors import ConfigError
-from setrnn.progress import Note, OnProgress, Progress, ignore_progress
+from setrnn.progress import OnProgress, Progress, ignore_progress, log
 from setrnn.tagging.ray_cluster import MAX_RETRIES, check_node
 from setrnn.training.pool import (
     STOPPING_SECONDS,
@@ -54,7 +54,7 @@ def run_jobs_on_ray(
                 yield _read(reference, running.pop(reference))
     finally:
         if running:
-            on_progress(Note("Stopping: the running jobs save their state."))
+            log.info("Stopping: the running jobs save their state.")
             for reference in running:
                 ray.cancel(reference)  # raises KeyboardInterrupt in the task
             ray.wait(list(running), num_returns=len(running), timeout=STOPPING_SECONDS)

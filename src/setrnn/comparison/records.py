@@ -19,7 +19,7 @@ from typing import Any
 
 from setrnn import __version__
 from setrnn.config import settings_hash
-from setrnn.data.folders import whole_file
+from setrnn.data.disk import whole_file
 from setrnn.errors import DataError
 from setrnn.methods import METHODS
 from setrnn.training.pool import Failure as Failure

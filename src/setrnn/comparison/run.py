@@ -28,14 +28,14 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import TrainingError
 from setrnn.methods import Method, find_method
-from setrnn.progress import Note, OnProgress, Progress, ignore_progress
+from setrnn.progress import OnProgress, Progress, ignore_progress
 from setrnn.systems.rules import RULES
 from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.documents import prepared_batches
 from setrnn.tagging.evaluate import LEAST_LOG_PROB, RuleResults, measure_rules
-from setrnn.tagging.fitting import train_prepared
+from setrnn.tagging.learn.mix import mix
+from setrnn.tagging.learn.one_system import train_prepared
 from setrnn.tagging.loading import load
-from setrnn.tagging.mixing import mix
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.trust.calibrate import find_label_acceptance
@@ -161,8 +161,8 @@ def _progress(step: str, share: float = 0.0, detail: str = "") -> Progress:
 def _train(task: Task, method: Method, prepared: Prepared, on_progress: OnProgress) -> Tagger:
     """Train, or resume the training of a run that was stopped."""
 
-    def report(event: Progress | Note) -> None:
-        if isinstance(event, Note) or event.activity != "training":
+    def report(event: Progress) -> None:
+        if event.activity != "training":
             return
         epoch = event.epoch
         detail = "training" if epoch is None else f"epoch {epoch.number}/{epoch.n_epochs}"
@@ -197,9 +197,8 @@ def _mix(task: Task, method: Method, prepared: Prepared, on_progress: OnProgress
     if len(folders) < 2:
         raise TrainingError("Fewer than two of the other systems have a model to mix.")
 
-    def report(event: Progress | Note) -> None:
-        if isinstance(event, Progress):
-            on_progress(_progress("training", 0.0, event.activity))
+    def report(event: Progress) -> None:
+        on_progress(_progress("training", 0.0, event.activity))
 
     start = time.perf_counter()
     tagger = mix(folders, prepared, split="valid", device=task.device, on_progress=report)

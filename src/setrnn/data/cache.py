@@ -13,26 +13,26 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
-from setrnn.data.example import Example
-from setrnn.data.folders import (
+from setrnn.data.disk import (
     file_hash,
     locked_after,
     recovered,
     remove_stale_lock,
     temporary_folder,
 )
-from setrnn.data.formats import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
-from setrnn.data.formats.label_map import note_unused
-from setrnn.data.formats.reader import OnBadRow, file_errors, no_documents
-from setrnn.data.formats.several import join_splits, note_shared_id
-from setrnn.data.languages import MOST_TEXTS, read_stop_words, settle_language
+from setrnn.data.example import Example
 from setrnn.data.prepared import FORMAT, UNLABELLED, Prepared, is_prepared
 from setrnn.data.preparing import BATCH, OnDocuments, prepare
+from setrnn.data.read import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
+from setrnn.data.read.label_map import note_unused
+from setrnn.data.read.reader import OnBadRow, file_errors, no_documents
+from setrnn.data.read.several import join_splits, note_shared_id
 from setrnn.data.splits import LEAST_VALID, MOST_SHARE, SEED, VALID_SHARE, TrainCut, with_valid
 from setrnn.data.streaming import batched
-from setrnn.data.subwords import pretrained_encoder
+from setrnn.data.text.languages import MOST_TEXTS, read_stop_words, settle_language
+from setrnn.data.text.subwords import pretrained_encoder
 from setrnn.errors import DataError
-from setrnn.progress import Note, OnProgress, Progress, ignore_progress
+from setrnn.progress import OnProgress, Progress, ignore_progress, log
 
 FILES_LOOKED_AT = 16  # to find the language of texts
 CACHE_VARIABLE = "SETRNN_CACHE"
@@ -162,7 +162,7 @@ def open_prepared(
     stamps = _stamp_files(dataset)  # before the files are hashed, so that later changes are found
     target = prepared_path(source, dataset, settings, folder)
     if not is_prepared(recovered(target)):
-        with locked_after(target, lambda busy: on_progress(Note(busy))):
+        with locked_after(target, lambda busy: log.info(busy)):
             if not is_prepared(recovered(target)):
                 return _prepare(source, dataset, stamps, settings, target, on_progress)
     else:
@@ -216,7 +216,7 @@ def _prepare(
             about=about,
         )
     for text in dict.fromkeys(chain(*(each.bad_rows.notes for each in copies.values()))):
-        on_progress(Note(text))
+        log.info(text)
     return prepared
 
 

@@ -32,13 +32,13 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.config import TextSettings, from_dict, settings_hash
-from setrnn.data.folders import find_damage, seal_folder
+from setrnn.data.disk import find_damage, seal_folder
 from setrnn.data.hierarchy import ClosedCount, Hierarchy, count_closed
-from setrnn.data.incomplete import is_sound, mark_unknown
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
-from setrnn.data.subwords import load_text_encoder
-from setrnn.data.tokenizing import TextEncoder
+from setrnn.data.text.subwords import load_text_encoder
+from setrnn.data.text.words import TextEncoder
+from setrnn.data.unknown import is_sound, mark_unknown
 from setrnn.errors import DataError
 
 FORMAT = 4

@@ -19,12 +19,9 @@ import numpy.typing as npt
 from tokenizers import Encoding
 
 from setrnn.config import TextSettings, to_dict
-from setrnn.data.document_sketch import hash_texts
+from setrnn.data.disk import whole_folder
 from setrnn.data.example import Example, name_example
-from setrnn.data.folders import whole_folder
 from setrnn.data.hierarchy import Hierarchy
-from setrnn.data.incomplete import encode_unknown
-from setrnn.data.languages import settle_language
 from setrnn.data.prepared import (
     HIERARCHY,
     UNKNOWN,
@@ -34,9 +31,12 @@ from setrnn.data.prepared import (
     write_description,
 )
 from setrnn.data.ragged import Ragged
+from setrnn.data.sketch import hash_texts
 from setrnn.data.streaming import batched, prefetch
-from setrnn.data.tokenizing import TextEncoder, rank_words
-from setrnn.data.vocabulary import Vocabulary, learn_vocabulary
+from setrnn.data.text.languages import settle_language
+from setrnn.data.text.vocabulary import Vocabulary, learn_vocabulary
+from setrnn.data.text.words import TextEncoder, rank_words
+from setrnn.data.unknown import encode_unknown
 from setrnn.errors import DataError
 
 BATCH = 4096

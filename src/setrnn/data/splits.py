@@ -20,10 +20,10 @@ import numpy as np
 import scipy
 
 from setrnn.config import Config
-from setrnn.data.document_sketch import text_hash
 from setrnn.data.example import Example
-from setrnn.data.formats import BadRows, Dataset, Split
-from setrnn.data.formats.reader import OnBadRow
+from setrnn.data.read import BadRows, Dataset, Split
+from setrnn.data.read.reader import OnBadRow
+from setrnn.data.sketch import text_hash
 from setrnn.errors import DataError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def cut_train(
     are counted once, in the first part. `adapt` may choose other shares for a number of documents.
 
     Example:
-        >>> from setrnn.data.formats import open_dataset
+        >>> from setrnn.data.read import open_dataset
         >>> dataset = open_dataset("newsroom")
         >>> list(cut_train(Dataset("news", "news", {"train": dataset.splits["train"]}),
         ...                {"train": 0.8, "test": 0.2}).splits)

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.config import TextSettings
-from setrnn.data.cut_documents import WindowCounter, describe_cut_documents
-from setrnn.data.document_sketch import string_hash, words_hash
 from setrnn.data.example import Example
-from setrnn.data.formats.label_map import find_twins
+from setrnn.data.read.label_map import find_twins
+from setrnn.data.sketch import string_hash, words_hash
+from setrnn.data.text.cut_documents import WindowCounter, describe_cut_documents
 
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 

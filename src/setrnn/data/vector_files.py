@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.data.tokenizing import UNKNOWN
+from setrnn.data.text.words import UNKNOWN
 from setrnn.errors import ConfigError, DataError
 
 Vectors: TypeAlias = npt.NDArray[np.float32]

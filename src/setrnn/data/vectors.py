@@ -21,10 +21,10 @@ import scipy  # scipy.sparse is imported where it is first used
 from threadpoolctl import threadpool_limits
 
 from setrnn.config import VectorSettings, settings_hash, to_dict
-from setrnn.data.folders import locked_after, remove_stale_lock, temporary_folder, whole_file
+from setrnn.data.disk import locked_after, remove_stale_lock, temporary_folder, whole_file
 from setrnn.data.prepared import UNLABELLED, Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.data.tokenizing import FEATURE_PREFIX, NUMBER, SPECIAL_TOKENS, UNKNOWN, TextEncoder
+from setrnn.data.text.words import FEATURE_PREFIX, NUMBER, SPECIAL_TOKENS, UNKNOWN, TextEncoder
 from setrnn.data.vector_files import DIGITS, Mask, Progress, Vectors, missing_file, read_vectors
 from setrnn.errors import ConfigError, DataError, MissingExtraError
 

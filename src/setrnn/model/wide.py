@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from setrnn.data.tokenizing import PAD, SPECIAL_TOKENS, UNKNOWN
+from setrnn.data.text.words import PAD, SPECIAL_TOKENS, UNKNOWN
 
 if TYPE_CHECKING:
     from setrnn.data.batches import Batch

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from setrnn.config import Config, MixtureConfig, from_dict, settings_hash, to_dict
 from setrnn.data.arrays import load_arrays
-from setrnn.data.folders import (
+from setrnn.data.disk import (
     check_folder_place,
     is_temporary,
     locked,
@@ -39,11 +39,11 @@ from setrnn.data.folders import (
     whole_folder,
 )
 from setrnn.data.hierarchy import Hierarchy
-from setrnn.data.joint_encoder import join_encoders
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.prepared import HIERARCHY
-from setrnn.data.subwords import load_text_encoder
-from setrnn.data.tokenizing import TextEncoder
+from setrnn.data.text.joint import join_encoders
+from setrnn.data.text.subwords import load_text_encoder
+from setrnn.data.text.words import TextEncoder
 from setrnn.errors import ConfigError, ModelError
 
 FORMAT = 2

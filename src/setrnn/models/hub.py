@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setrnn import __version__
-from setrnn.data.formats.printing import printable
+from setrnn.data.read.printing import printable
 from setrnn.errors import ConfigError, MissingExtraError, ModelError
 from setrnn.metrics import MEASURES
 from setrnn.models.card import describe_measures
@@ -36,7 +36,7 @@ from setrnn.models.folder import (
     load_model,
     read_description,
 )
-from setrnn.progress import Note, OnProgress, ignore_progress
+from setrnn.progress import log
 
 if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger
@@ -161,7 +161,6 @@ def push(
     private: bool = False,
     message: str | None = None,
     license: str | None = None,  # noqa: A002 (the name that the hub has for it)
-    on_progress: OnProgress = ignore_progress,
 ) -> str:
     """Copy a model to a folder or to the Hugging Face hub; return its place.
 
@@ -193,7 +192,7 @@ def push(
         with tempfile.TemporaryDirectory(prefix="setrnn-") as temporary:
             folder = Path(temporary) / "model"
             _copy(model, folder)
-            return _upload(target, folder, private, message, license, on_progress)
+            return _upload(target, folder, private, message, license)
     if private or message is not None or license is not None:
         raise ConfigError(f"private, message and license are for the hub: {target} is a folder.")
     if Path(target).suffix.lower() in ARCHIVES and not Path(target).is_dir():
@@ -217,7 +216,6 @@ def _upload(
     private: bool,
     message: str | None,
     license_name: str | None,
-    on_progress: OnProgress,
 ) -> str:
     """Send a model to the hub as one commit, all of it or nothing; return its address.
 
@@ -247,11 +245,9 @@ def _upload(
                 "name."
             )
         if not info.private:
-            on_progress(
-                Note(
-                    f"{address} is public. Anyone can read its {len(saved.labels):,} labels, words "
-                    "of the texts, and the label sets and hashes of documents it was trained on."
-                )
+            log.info(
+                f"{address} is public. Anyone can read its {len(saved.labels):,} labels, words "
+                "of the texts, and the label sets and hashes of documents it was trained on."
             )
         old = read(README) if README in there else b""
         readme = _write_card(saved, folder / README, old, address, license_name)

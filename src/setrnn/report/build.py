@@ -29,7 +29,7 @@ from setrnn.comparison.statistics import (
     bootstrap,
     documents_needed,
 )
-from setrnn.data.folders import whole_folder
+from setrnn.data.disk import whole_folder
 from setrnn.errors import DataError
 from setrnn.metrics import MEASURES
 from setrnn.progress import OnProgress, ignore_progress, show_step

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from setrnn.data.reading import AS_NUMBER, AS_UNKNOWN, CUT
+from setrnn.data.text.alignment import AS_NUMBER, AS_UNKNOWN, CUT
 from setrnn.report.templates import render
 from setrnn.tagging.explain.render import WordsRow, list_label_rows, list_step_rows
 

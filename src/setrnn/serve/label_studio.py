@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
-from setrnn.data.formats.label_studio import make_result, write_label_config
+from setrnn.data.read.label_studio import make_result, write_label_config
 from setrnn.errors import DataError
 from setrnn.serve.json_route import JsonRoute
 from setrnn.serve.problems import ProblemError, shorten

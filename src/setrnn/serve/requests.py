@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from setrnn.data.tokenizing import whole_characters
+from setrnn.data.text.words import whole_characters
 from setrnn.systems.rules import RULES
 
 MAX_SETS = 50  # that a request may ask for

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from setrnn.data.tokenizing import whole_characters
+from setrnn.data.text.words import whole_characters
 from setrnn.errors import ConfigError
 from setrnn.models.hub import name_place
 

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from setrnn.data.example import KnownLabels
-from setrnn.data.reading import STOP_WORD
+from setrnn.data.text.alignment import STOP_WORD
 from setrnn.serve.answers import (
     MAX_LABELS,
     AttendedWord,

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from setrnn.config import Config, MixtureConfig
 from setrnn.data.batches import take_rows
-from setrnn.data.joint_encoder import split_rows
 from setrnn.data.ragged import Ragged
+from setrnn.data.text.joint import split_rows
 from setrnn.methods import METHODS, Method
 from setrnn.systems.candidates import (
     Bools,

@@ -22,14 +22,14 @@ import numpy as np
 import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.data.cache import Source, read_source
-from setrnn.data.document_sketch import hash_texts
+from setrnn.data.disk import whole_file
 from setrnn.data.example import Example
-from setrnn.data.folders import whole_file
-from setrnn.data.formats import BadRows, choose_split
-from setrnn.data.formats.write import is_table, write_table
+from setrnn.data.read import BadRows, choose_split
+from setrnn.data.read.write import is_table, write_table
+from setrnn.data.sketch import hash_texts
 from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError
-from setrnn.progress import Note, OnProgress, count_up, ignore_progress
+from setrnn.progress import OnProgress, count_up, ignore_progress, log
 from setrnn.systems.candidates import Floats, Floats32
 from setrnn.tagging.documents import note_skipped
 from setrnn.tagging.loading import load
@@ -119,8 +119,8 @@ def choose(
         if kept:
             documents += _tag(tagger, kept, rule)
         count(len(batch))
-    note_skipped(bad_rows, on_progress)
-    _note_left_out(tagger, left_out, len(documents), n, on_progress)
+    note_skipped(bad_rows)
+    _note_left_out(tagger, left_out, len(documents), n)
     losses = np.array([1 - each.expected_f1 for each in documents])
     words = weigh_words([each.example.text for each in documents])
     n_taken = min(n, len(documents))
@@ -268,9 +268,7 @@ def _leave_out(
             yield example
 
 
-def _note_left_out(
-    tagger: Tagger, left_out: Counter[str], n_left: int, n: int, on_progress: OnProgress
-) -> None:
+def _note_left_out(tagger: Tagger, left_out: Counter[str], n_left: int, n: int) -> None:
     """Say what was left out; raise DataError if nothing is left to choose from."""
     n_read = n_left + left_out.total()
     what = ", ".join(f"{number:,} {reason}" for reason, number in left_out.items())
@@ -278,11 +276,11 @@ def _note_left_out(
         start = f"Of {n_read:,} documents, {what}" if what else "There are no documents"
         raise DataError(f"{start}: nothing is left to choose from. Give another pool.")
     if what:
-        on_progress(Note(f"Left out of {n_read:,} documents: {what}."))
+        log.info(f"Left out of {n_read:,} documents: {what}.")
     sketch = tagger.trained_documents
     if sketch is not None and not sketch.is_complete:
         text = "The model recognises only a sample of the many documents it was trained on."
-        on_progress(Note(text))
+        log.info(text)
     if n_left < n:
         text = f"Only {n_left:,} documents are left to choose from: all are chosen."
-        on_progress(Note(text, is_warning=True))
+        log.warning(text)

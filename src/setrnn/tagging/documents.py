@@ -13,16 +13,16 @@ import numpy as np
 
 from setrnn.data.batches import take_rows
 from setrnn.data.cache import Source, read_source
-from setrnn.data.document_sketch import DocumentSketch, Hashes, hash_texts
 from setrnn.data.example import Example, name_example
-from setrnn.data.formats import BadRows, choose_split
 from setrnn.data.hierarchy import Hierarchy
-from setrnn.data.incomplete import encode_unknown, mark_unknown
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
+from setrnn.data.read import BadRows, choose_split
+from setrnn.data.sketch import DocumentSketch, Hashes, hash_texts
 from setrnn.data.streaming import batched
+from setrnn.data.unknown import encode_unknown, mark_unknown
 from setrnn.errors import DataError
-from setrnn.progress import Note, OnProgress, count_up
+from setrnn.progress import OnProgress, count_up, log
 from setrnn.systems.candidates import Bools, Ints
 from setrnn.tagging.tagger import Tagger
 
@@ -83,20 +83,20 @@ class LabelledDocuments:
         0.0  # of documents that a model is fitted on though it was trained on them
     )
 
-    def note_skipped(self, on_progress: OnProgress) -> None:
+    def note_skipped(self) -> None:
         """Report how many rows were skipped, and the first few of them."""
-        note_skipped(self.bad_rows, on_progress)
+        note_skipped(self.bad_rows)
 
 
-def note_skipped(bad_rows: BadRows, on_progress: OnProgress) -> None:
+def note_skipped(bad_rows: BadRows) -> None:
     """Report how many rows were skipped, the first few of them, and what else there is to know."""
     if bad_rows.n_skipped:
         text = f"{bad_rows.n_skipped:,} rows could not be read and were skipped."
-        on_progress(Note(text, is_warning=True))
+        log.warning(text)
     for message in bad_rows.first:
-        on_progress(Note(f"  {message}"))
+        log.info(f"  {message}")
     for text in bad_rows.notes:
-        on_progress(Note(text))
+        log.info(text)
 
 
 # A file, a folder, a prepared folder, "newsroom" ...; or documents that are read already.
@@ -171,7 +171,7 @@ def open_unseen(
                     f"The model was trained on {cut}: only the valid part that was cut off then "
                     "is used."
                 )
-                on_progress(Note(text))
+                log.info(text)
                 return valid
     documents = open_documents(data, split, "valid")
     read, counts = [], SeenCounts(tagger)
@@ -180,12 +180,12 @@ def open_unseen(
         read.append(batch)
         counts.add(batch)
         count(len(batch.labels))
-    documents.note_skipped(on_progress)
+    documents.note_skipped()
     if counts.share > MOST_SEEN:
         problem = FITTED_ON_SEEN.format(share=counts.share)
         if not allow_training_documents:
             raise DataError(problem + GIVE_UNSEEN)
-        on_progress(Note(problem, is_warning=True))
+        log.warning(problem)
     return LabelledDocuments(
         documents.split,
         lambda _: iter(read),

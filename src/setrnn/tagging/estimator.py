@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -22,31 +24,31 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from setrnn.config import Config, load_config
+from setrnn.data.disk import temporary_folder
 from setrnn.data.example import Example
-from setrnn.data.folders import temporary_folder
-from setrnn.data.formats import make_hierarchy
-from setrnn.data.formats.printing import printable
 from setrnn.data.hierarchy import Hierarchy, describe_fit
 from setrnn.data.prepared import Prepared
 from setrnn.data.preparing import prepare
+from setrnn.data.read import make_hierarchy
+from setrnn.data.read.printing import printable
 from setrnn.data.splits import stratified_split
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import Method, find_method
-from setrnn.progress import Note, OnProgress, Progress, ignore_progress
+from setrnn.progress import Progress, ignore_progress, log
 from setrnn.systems.candidates import Floats32, Ints
 from setrnn.systems.registry import choose_rule
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.documents import close_truth
-from setrnn.tagging.fitting import check_training, train_prepared
 from setrnn.tagging.inputs import make_examples, read_features, read_targets, read_texts
-from setrnn.tagging.opening import note_incomplete
+from setrnn.tagging.learn.data import note_incomplete
+from setrnn.tagging.learn.one_system import check_training, train_prepared
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.predictions import Predictions
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.start import TrainOptions
 
 if TYPE_CHECKING:
-    from setrnn.data.formats.parents import Parents
+    from setrnn.data.read.parents import Parents
     from setrnn.tagging.inputs import Complete, Features, Targets, Unknown
 
 
@@ -177,7 +179,10 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         options = TrainOptions(
             device=self.device, on_progress=_write_progress if self.verbose else ignore_progress
         )
-        tagger = _train(method, config, self._splits(examples, config.seed), options, tree)
+        with _collect_notes(self.verbose) as problems:
+            tagger = _train(method, config, self._splits(examples, config.seed), options, tree)
+        for problem in problems:
+            warnings.warn(problem, UserWarning, stacklevel=2)
         rule = rule_for(config.training.metric) if self.rule is None else self.rule
         self.tagger_ = replace(tagger, rule=rule)  # so that a saved model predicts the same
         self.takes_matrix_ = columns is not None
@@ -342,23 +347,39 @@ def _train(
         prepared = prepare(
             streams, folder / "texts", "texts", config.text, source={}, hierarchy=tree
         )
-        _note_data(prepared, config.training.forgotten, options.on_progress)
+        _note_data(prepared, config.training.forgotten)
         return train_prepared(prepared, method, config, options)
 
 
-def _note_data(prepared: Prepared, forgotten: float, on_progress: OnProgress) -> None:
+def _note_data(prepared: Prepared, forgotten: float) -> None:
     """Say how the hierarchy fits, and what is made of unknown labels; warn where it is nothing."""
     if prepared.hierarchy is not None and len(prepared.labels):
         for line in describe_fit(prepared.hierarchy, prepared.labels, prepared.count_closed):
-            on_progress(Note(line))
+            log.info(line)
+    note_incomplete(prepared, forgotten)
 
-    def warn(event: Progress | Note) -> None:
-        if isinstance(event, Note) and event.is_warning:
-            warnings.warn(event.text, UserWarning, stacklevel=6)  # the caller of `fit`
-        else:
-            on_progress(event)
 
-    note_incomplete(prepared, forgotten, warn)
+@contextmanager
+def _collect_notes(verbose: bool) -> Iterator[list[str]]:
+    """Collect the warnings that are logged inside; write the notes to standard error if asked."""
+    problems: list[str] = []
+
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.levelno >= logging.WARNING:
+                problems.append(record.getMessage())
+            elif verbose:
+                sys.stderr.write(printable(record.getMessage()) + "\n")
+
+    handler, level = Notes(), log.level
+    log.addHandler(handler)
+    if verbose:
+        log.setLevel(logging.INFO)
+    try:
+        yield problems
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
 
 
 def _list_classes(
@@ -377,11 +398,8 @@ def _list_classes(
     return np.array(columns, dtype=object if is_named else np.int64)
 
 
-def _write_progress(event: Progress | Note) -> None:
-    """Write notes and one line per epoch to standard error."""
-    if isinstance(event, Note):
-        sys.stderr.write(printable(event.text) + "\n")
-        return
+def _write_progress(event: Progress) -> None:
+    """Write one line per epoch to standard error."""
     epoch = event.epoch
     if epoch is None or epoch.scores is None:
         return

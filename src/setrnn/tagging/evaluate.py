@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # scipy.sparse is imported where it is first used
 
-from setrnn.data.formats import make_hierarchy
-from setrnn.data.formats.parents import Parents
 from setrnn.data.hierarchy import HierarchicalScores, Hierarchy, score_in_hierarchy
+from setrnn.data.read import make_hierarchy
+from setrnn.data.read.parents import Parents
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import (
     RankingScores,
@@ -25,7 +25,7 @@ from setrnn.metrics import (
     indicator_matrices,
     overlap_by_label,
 )
-from setrnn.progress import Note, OnProgress, count_up, ignore_progress
+from setrnn.progress import OnProgress, count_up, ignore_progress, log
 from setrnn.systems.candidates import Bools, Floats, Floats32, to_probability
 from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import NO_RULE, BatchSearch, ChosenSets, Question
@@ -263,24 +263,24 @@ def evaluate_rules(
     tree = make_hierarchy(hierarchy) or find_hierarchy(data)
     batches = seen.watch(documents.batches(tagger))
     results = measure_rules(tagger, batches, names, count, limits, hierarchy=tree)
-    documents.note_skipped(on_progress)
-    note_incomplete(next(iter(results.values())).evaluation.scores, on_progress)
+    documents.note_skipped()
+    note_incomplete(next(iter(results.values())).evaluation.scores)
     if seen.share > MOST_SEEN and not allow_training_documents:
-        on_progress(Note(MEASURED_ON_SEEN.format(share=seen.share), is_warning=True))
+        log.warning(MEASURED_ON_SEEN.format(share=seen.share))
     return {
         name: replace(each.evaluation, share_trained_on=seen.share)
         for name, each in results.items()
     }
 
 
-def note_incomplete(scores: Scores, on_progress: OnProgress) -> None:
+def note_incomplete(scores: Scores) -> None:
     """Say how many documents have labels that are not known, and what that means."""
     if scores.n_incomplete:
         text = (
             f"{scores.n_incomplete:,} documents have labels that are not known: these count "
             "neither for nor against, so that wrong labels may go unnoticed there."
         )
-        on_progress(Note(text))
+        log.info(text)
 
 
 def check_tagger(tagger: object) -> None:

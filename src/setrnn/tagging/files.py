@@ -29,14 +29,14 @@ from typing import TYPE_CHECKING, Any
 
 import setrnn
 from setrnn.data.cache import Source
+from setrnn.data.disk import file_hash, locked, whole_file
 from setrnn.data.example import Example
-from setrnn.data.folders import file_hash, locked, whole_file
-from setrnn.data.formats import BadRows, Split, choose_split
-from setrnn.data.formats.encodings import has_mark
-from setrnn.data.formats.write import write_table
+from setrnn.data.read import BadRows, Split, choose_split
+from setrnn.data.read.encodings import has_mark
+from setrnn.data.read.write import write_table
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.models.hub import fix_place
-from setrnn.progress import Note, OnProgress, Progress, ignore_progress
+from setrnn.progress import OnProgress, Progress, ignore_progress, log
 from setrnn.systems.limits import Limits
 from setrnn.tagging.prediction_rows import check_separator, write_predictions
 from setrnn.tagging.ray_cluster import choose_device
@@ -317,7 +317,7 @@ class _Parts:
                     f"A worker was killed {MAX_DEATHS} times, usually out of memory, near "
                     f"{file.name}. Run the same command with fewer --workers."
                 ) from error
-            self.on_progress(Note("A worker was killed. Its part is tagged again.", True))
+            log.warning("A worker was killed. Its part is tagged again.")
             self._close()
             again = list(waiting.values())
             waiting.clear()

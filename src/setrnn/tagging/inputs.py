@@ -14,7 +14,7 @@ import scipy  # scipy.sparse is imported where it is first used
 from setrnn.data.example import Example, KnownLabels
 from setrnn.data.ragged import Ragged
 from setrnn.data.streaming import batched
-from setrnn.data.tokenizing import TextEncoder
+from setrnn.data.text.words import TextEncoder
 from setrnn.errors import ConfigError, DataError
 
 if TYPE_CHECKING:

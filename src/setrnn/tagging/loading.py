@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from textwrap import shorten
 
-from setrnn.data.document_sketch import unpack_sketch
 from setrnn.data.ragged import Ragged
+from setrnn.data.sketch import unpack_sketch
 from setrnn.errors import ConfigError, ModelError
 from setrnn.methods import METHODS
 from setrnn.models.folder import CALIBRATION, load_model

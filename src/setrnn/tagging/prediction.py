@@ -16,7 +16,7 @@ from setrnn.data.batches import take_rows
 from setrnn.data.example import KnownLabels
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
-from setrnn.data.text_notes import is_unread
+from setrnn.data.text.notes import is_unread
 from setrnn.errors import DataError, nearest_name
 from setrnn.systems.candidates import (
     Bools,

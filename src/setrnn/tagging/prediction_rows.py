@@ -8,12 +8,12 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from setrnn.data.disk import whole_file
 from setrnn.data.example import Example
-from setrnn.data.folders import whole_file
-from setrnn.data.formats.label_cells import joining_separator
-from setrnn.data.formats.label_studio import make_prediction, write_tasks
-from setrnn.data.formats.printing import printable
-from setrnn.data.formats.write import is_table, write_table
+from setrnn.data.read.label_cells import joining_separator
+from setrnn.data.read.label_studio import make_prediction, write_tasks
+from setrnn.data.read.printing import printable
+from setrnn.data.read.write import is_table, write_table
 from setrnn.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:  # it loads SciPy, which the help of a command does not need

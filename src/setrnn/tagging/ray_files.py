@@ -16,8 +16,8 @@ from typing import Any
 
 import setrnn
 from setrnn.data.cache import Source
-from setrnn.data.formats import BadRows, ReadOptions
-from setrnn.data.formats.several import expand_places
+from setrnn.data.read import BadRows, ReadOptions
+from setrnn.data.read.several import expand_places
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.tagging.files import MANIFEST, RUN, TaggedFiles, TagWork, check_same_run
 from setrnn.tagging.prediction_rows import COLUMNS, free_name, list_predicted
@@ -109,7 +109,7 @@ class _BatchTagger:
     """A worker on the cluster: adds the columns of predictions to batches of rows."""
 
     def __init__(self, work: TagWork, options: ReadOptions, on_bad_row: str, version: str) -> None:
-        from setrnn.data.formats.row import example_maker
+        from setrnn.data.read.row import example_maker
 
         check_node(version, [work.model])
         self._tagger, self._work, self._on_bad_row = work.load(), work, on_bad_row
@@ -117,7 +117,7 @@ class _BatchTagger:
 
     def __call__(self, batch: Any) -> Any:  # noqa: ANN401 (a pyarrow table)
         """Return the batch with new columns; a row that cannot be read has no labels."""
-        from setrnn.data.formats.row import RowProblem
+        from setrnn.data.read.row import RowProblem
 
         examples, problems = [], {}
         for place, row in enumerate(batch.to_pylist()):

@@ -11,7 +11,7 @@ import numpy as np
 
 from setrnn.data.example import KnownLabels
 from setrnn.data.ragged import Ragged
-from setrnn.data.text_notes import note_texts
+from setrnn.data.text.notes import note_texts
 from setrnn.errors import DataError
 from setrnn.systems.candidates import Floats32, Ids, SetCandidates
 from setrnn.systems.known import Known

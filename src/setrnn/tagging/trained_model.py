@@ -13,14 +13,14 @@ from typing_extensions import Self
 
 from setrnn import __version__
 from setrnn.config import Config, MemberSettings, MixtureConfig
-from setrnn.data.document_sketch import DocumentSketch, pack_sketch
-from setrnn.data.formats import make_hierarchy
-from setrnn.data.formats.parents import Parents
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.data.tokenizing import TextEncoder
+from setrnn.data.read import make_hierarchy
+from setrnn.data.read.parents import Parents
+from setrnn.data.sketch import DocumentSketch, pack_sketch
+from setrnn.data.text.words import TextEncoder
 from setrnn.errors import ConfigError, ModelError
 from setrnn.methods import find_method
 from setrnn.models.card import write_readme

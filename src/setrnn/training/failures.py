@@ -13,7 +13,7 @@ import torch
 
 from setrnn.config import Config, TrainingSettings
 from setrnn.data.prepared import Prepared
-from setrnn.data.subwords import check_same_tokenizer
+from setrnn.data.text.subwords import check_same_tokenizer
 from setrnn.errors import DataError, TrainingError
 
 if TYPE_CHECKING:

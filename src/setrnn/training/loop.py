@@ -18,9 +18,9 @@ from torch.nn.utils import clip_grad_norm_
 
 from setrnn.config import Config, TrainingSettings
 from setrnn.data.batches import Batch, TrainingDocuments, training_batches
-from setrnn.data.incomplete import Incomplete
 from setrnn.data.prepared import Prepared
 from setrnn.data.streaming import prefetch
+from setrnn.data.unknown import Incomplete
 from setrnn.errors import ConfigError
 from setrnn.methods import Method, find_method
 from setrnn.metrics import is_better

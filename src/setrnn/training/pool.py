@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import multiprocessing
 import os
 import signal
@@ -19,7 +18,7 @@ from types import FrameType
 from typing import Any
 
 from setrnn.errors import SetRNNError, find_memory_problem
-from setrnn.progress import Note, OnProgress, Progress, ignore_progress
+from setrnn.progress import OnProgress, Progress, ignore_progress, log
 
 OVER_BUDGET = "over budget"
 FULL_GPU = "full GPU"
@@ -31,8 +30,6 @@ LEAVING_SECONDS = 30.0  # a process that has sent its result is killed after the
 STOPPING_SECONDS = 120.0  # a process that was asked to stop is killed after them
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 MINUTE, HOUR = 60, 3600
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -199,7 +196,7 @@ def run_jobs(
                 if n_beside and ended.failure is not None and ended.failure.kind == FULL_GPU:
                     n_at_once = n_beside
                     waiting.insert(0, ended.job)
-                    _log.warning(
+                    log.warning(
                         "%s will run again: the GPU's memory is full: at most %d at a time for "
                         "now.",
                         ended.job.name,
@@ -215,9 +212,7 @@ def run_jobs(
                     yield each.kill_over_budget()
     finally:
         if running:
-            _log.info(
-                "Stopping: the running jobs save their state. Ctrl-C again ends them at once."
-            )
+            log.info("Stopping: the running jobs save their state. Ctrl-C again ends them at once.")
             _stop(list(running.values()))
 
 
@@ -323,9 +318,7 @@ class _Messenger:
         self._messages = messages
         self._words, self._time = ("", ""), 0.0
 
-    def __call__(self, event: Progress | Note) -> None:
-        if isinstance(event, Note):
-            return
+    def __call__(self, event: Progress) -> None:
         now, words = time.monotonic(), (event.activity, event.detail)
         if words != self._words or now - self._time >= MIN_PAUSE:
             self._words, self._time = words, now
@@ -351,14 +344,13 @@ class Overall:
         self._start = self.clock()
         self._n_total = self.n_ended + len(self.costs)
 
-    def __call__(self, event: Progress | Note) -> None:
+    def __call__(self, event: Progress) -> None:
         """Pass on the progress of one job, and report that of all."""
         if not self.shares:
             self._report()  # first, so that the bar of all jobs is the first bar
         self.on_progress(event)
-        if isinstance(event, Progress):
-            self.shares[event.activity] = event.share
-            self._report()
+        self.shares[event.activity] = event.share
+        self._report()
 
     def end(self, ended: Ended, result: str) -> None:
         """Report the end of a job."""
@@ -374,7 +366,7 @@ class Overall:
             left = (self.clock() - self._start) * (total - done) / done
             about = f", about {format_duration(left)} left"
         duration = format_duration(ended.seconds)
-        self.on_progress(Note(f"{name}: {result}; {duration} ({self._count()}{about})"))
+        log.info(f"{name}: {result}; {duration} ({self._count()}{about})")
 
     def _report(self) -> None:
         done, total = self._work_done(), sum(self.costs.values())

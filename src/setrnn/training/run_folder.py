@@ -26,7 +26,7 @@ import numpy as np
 from torch import Tensor
 
 from setrnn.config import Config
-from setrnn.data.folders import explain_failed_write, locked, remove_leftovers, whole_file
+from setrnn.data.disk import explain_failed_write, locked, remove_leftovers, whole_file
 from setrnn.errors import ConfigError, ModelError
 from setrnn.training.ranks import find_ranks
 

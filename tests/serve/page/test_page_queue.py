@@ -5,7 +5,7 @@ import json
 import pytest
 
 from page.page_site import chips, drop, expect, exported, open_queue, settled, visit_page, wait_for
-from setrnn.data.formats import BadRows, open_dataset
+from setrnn.data.read import BadRows, open_dataset
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from page.page_site import (
     visit_page,
     wait_for,
 )
-from setrnn.data.formats import BadRows, open_dataset
+from setrnn.data.read import BadRows, open_dataset
 
 TEXT = "Velmara held their nerve on Monday night to beat Palmeda 1-0 and lift the trophy."
 DAMAGED = (

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from page.page_site import chips, drop, expect, settled, wait_for
-from setrnn.data.formats import BadRows, ReadOptions, open_dataset
-from setrnn.data.formats.write import neutralise
+from setrnn.data.read import BadRows, ReadOptions, open_dataset
+from setrnn.data.read.write import neutralise
 from setrnn.errors import DataError
 
 CATALOGUE = (

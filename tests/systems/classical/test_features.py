@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setrnn.data.ragged import Ragged
-from setrnn.data.tokenizing import NUMBER, PAD, SPECIAL_TOKENS, UNKNOWN
+from setrnn.data.text.words import NUMBER, PAD, SPECIAL_TOKENS, UNKNOWN
 from setrnn.systems.classical.features import (
     MIN_PAIR_COUNT,
     Tfidf,

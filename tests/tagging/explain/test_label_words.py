@@ -21,7 +21,7 @@ from setrnn.report.explanation_page import render_page
 from setrnn.systems.classical.system import LinearWeights
 from setrnn.systems.mixture import relabel
 from setrnn.systems.mixture_candidates import Weights
-from setrnn.tagging.mixing import join
+from setrnn.tagging.learn.mix import join
 from small_taggers import SMALL_OVERRIDES, trained_tagger, with_thresholds
 from tiny_transformers import save_transformer
 

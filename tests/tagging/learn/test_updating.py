@@ -7,7 +7,7 @@ import pytest
 
 import setrnn
 from setrnn.config import Config, TrainingSettings
-from setrnn.data.formats import write_examples
+from setrnn.data.read import write_examples
 from setrnn.errors import ConfigError, StoppedError
 from setrnn.progress import Note
 from setrnn.tagging.learn.update import choose_schedule, read_training_changes, update

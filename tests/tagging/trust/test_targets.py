@@ -8,8 +8,8 @@ import pytest
 
 import setrnn
 from setrnn.data import newsroom
-from setrnn.data.formats import write_examples
-from setrnn.progress import Note, ignore_progress
+from setrnn.data.read import write_examples
+from setrnn.progress import Note
 from setrnn.tagging.trust.acceptance import Acceptance
 from setrnn.tagging.trust.saved import Calibration
 from setrnn.tagging.trust.targets import keep_targets
@@ -96,24 +96,24 @@ def test_a_rule_that_the_new_model_cannot_use_is_said_to_be_gone(taggers):
     assert "sequence" in join(notes, only_warnings=True)
     assert "gone" in join(notes)
     assert not tagger.calibration.acceptance
-    tagger = keep_targets(taggers["seq2seq-rnn"], kept, ignore_progress)
+    tagger = keep_targets(taggers["seq2seq-rnn"], kept)
     assert tagger.calibration.acceptance["sequence"].threshold is None
     assert not tagger.is_calibrated
 
 
 def test_a_model_without_acceptance_has_nothing_to_keep(taggers, tmp_path):
     for before in (None, Calibration(100), tmp_path):
-        assert keep_targets(taggers["br"], before, ignore_progress) is taggers["br"]
+        assert keep_targets(taggers["br"], before) is taggers["br"]
     folder = tmp_path / "model"
     replace(taggers["br"], calibration=Calibration(100)).save(folder)
     (folder / "calibration.json").write_text("{")
-    assert keep_targets(taggers["br"], folder, ignore_progress) is taggers["br"]
+    assert keep_targets(taggers["br"], folder) is taggers["br"]
 
 
 def test_a_model_that_waits_for_its_calibration_tags_by_its_own_probabilities(taggers, test_texts):
     acceptance = Acceptance("set", 0.9, 0.9, 0.5, 0.4, 0.95, 40)
     kept = Calibration(100, acceptance={"set": acceptance})
-    tagger = keep_targets(taggers["br"], kept, ignore_progress)
+    tagger = keep_targets(taggers["br"], kept)
     own = taggers["br"].tag(test_texts, "set", top=2)
     waiting = tagger.tag(test_texts, "set", top=2)
     assert [replace(each, accepted=None) for each in waiting] == own

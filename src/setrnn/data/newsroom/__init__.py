@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from setrnn.data.example import Example
-from setrnn.data.formats import EMBEDDED, BadRows, open_dataset
+from setrnn.data.read import EMBEDDED, BadRows, open_dataset
 
 DESCRIPTION = (
     "newsroom: SYNTHETIC short news items, written from templates by a seeded generator; the "

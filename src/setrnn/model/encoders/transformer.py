@@ -16,7 +16,12 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from setrnn.config import Config, ModelSettings
 from setrnn.data.ragged import Ragged
-from setrnn.data.subwords import SubwordEncoder, check_place, pretrained_encoder, quiet_transformers
+from setrnn.data.text.subwords import (
+    SubwordEncoder,
+    check_place,
+    pretrained_encoder,
+    quiet_transformers,
+)
 from setrnn.errors import ConfigError, MissingExtraError, ModelError
 from setrnn.model.devices import without_values
 from setrnn.model.interfaces import Encoding

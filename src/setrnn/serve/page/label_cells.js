@@ -1,4 +1,4 @@
-// Cells that hold several labels, by the rules of `setrnn` (data/formats/label_cells.py).
+// Cells that hold several labels, by the rules of `setrnn` (data/read/label_cells.py).
 
 export const ONE_LABEL = "none"; // as a separator: each cell is one label
 const SEPARATORS = ["\t", "\n", ",", ";", "|"]; // that files use; of equally good ones, the first

@@ -3,7 +3,7 @@
 import { ONE_LABEL } from "./label_cells.js";
 
 const SEPARATORS = [";", "|", ","]; // between the labels in a cell; the first is the usual one
-const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/; // a spreadsheet would run such a cell, as in data/formats/write.py
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/; // a spreadsheet would run such a cell, as in data/read/write.py
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 const PLAIN = { header: ["id", "text"], delimiter: ",", labels: -1, features: -1, separator: ";" };

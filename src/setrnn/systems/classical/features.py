@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.data.ragged import Ragged
-from setrnn.data.tokenizing import PAD, SPECIAL_TOKENS, UNKNOWN
+from setrnn.data.text.words import PAD, SPECIAL_TOKENS, UNKNOWN
 from setrnn.errors import DataError
 from setrnn.systems.candidates import Floats32, Ints
 from setrnn.systems.system import Arrays

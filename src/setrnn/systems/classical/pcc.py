@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from setrnn.config import MAX_BEAM_WIDTH, ClassicalSettings
-from setrnn.data.incomplete import Incomplete
+from setrnn.data.unknown import Incomplete
 from setrnn.systems.candidates import (
     Floats,
     Floats32,

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.config import ClassicalSettings, Config
-from setrnn.data.incomplete import ESTIMATED, Incomplete
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
+from setrnn.data.unknown import ESTIMATED, Incomplete
 from setrnn.methods import Method
 from setrnn.metrics import Scores, evaluate_sets
 from setrnn.progress import OnProgress, count_up, ignore_progress

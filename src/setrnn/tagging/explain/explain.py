@@ -17,9 +17,9 @@ from torch import Tensor
 from setrnn.data.batches import make_batch
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
-from setrnn.data.reading import AS_UNKNOWN, STOP_WORD, Reading, Word, read_text, read_tokens
-from setrnn.data.subwords import SubwordEncoder
-from setrnn.data.tokenizing import break_runs, whole_characters
+from setrnn.data.text.alignment import AS_UNKNOWN, STOP_WORD, Reading, Word, read_text, read_tokens
+from setrnn.data.text.subwords import SubwordEncoder
+from setrnn.data.text.words import break_runs, whole_characters
 from setrnn.errors import ConfigError, DataError
 from setrnn.model.interfaces import Encoding
 from setrnn.search import Sequences, most_probable_sets, search_orders

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import fsum
 from typing import TYPE_CHECKING
 
-from setrnn.data.reading import AS_NUMBER, AS_UNKNOWN, CUT, STOP_WORD
+from setrnn.data.text.alignment import AS_NUMBER, AS_UNKNOWN, CUT, STOP_WORD
 from setrnn.tagging.html import write_set, write_table, write_text
 
 if TYPE_CHECKING:

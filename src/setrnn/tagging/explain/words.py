@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from setrnn.data.ragged import Ragged
-from setrnn.data.reading import Reading
-from setrnn.data.tokenizing import FEATURE_PREFIX, NUMBER
+from setrnn.data.text.alignment import Reading
+from setrnn.data.text.words import FEATURE_PREFIX, NUMBER
 from setrnn.model.evidence import LabelEvidence
 from setrnn.model.interfaces import Encoding
 from setrnn.systems.candidates import Floats32

@@ -16,7 +16,7 @@ import torch
 from setrnn.config import Config, settings_hash
 from setrnn.data.batches import TargetSets, TrainingDocuments, take_rows
 from setrnn.data.cache import Source
-from setrnn.data.folders import explain_failed_write
+from setrnn.data.disk import explain_failed_write
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.prepared import UNLABELLED, Prepared
 from setrnn.data.ragged import Ragged
@@ -25,7 +25,7 @@ from setrnn.methods import Method, find_method
 from setrnn.model.decoders import find_decoder
 from setrnn.models.hub import name_place
 from setrnn.objectives.set_distribution import SET_LOG_PROB
-from setrnn.progress import Note, OnProgress, count_up, ignore_progress
+from setrnn.progress import OnProgress, count_up, ignore_progress, log
 from setrnn.search.subset_sums import MOST_LABELS
 from setrnn.systems.candidates import Floats, Ids, SetCandidates, pack_labels, widen
 from setrnn.systems.mixture import MixtureSystem
@@ -33,10 +33,7 @@ from setrnn.systems.mixture_candidates import Weights
 from setrnn.systems.rules import rule_for
 from setrnn.systems.system import System
 from setrnn.tagging.documents import open_documents
-from setrnn.tagging.fitting import check_training, explain_stop, train_prepared
-from setrnn.tagging.loading import load
-from setrnn.tagging.mixing import list_names
-from setrnn.tagging.opening import (
+from setrnn.tagging.learn.data import (
     Data,
     Settings,
     make_training_source,
@@ -45,6 +42,9 @@ from setrnn.tagging.opening import (
     read_settings,
     with_hierarchy,
 )
+from setrnn.tagging.learn.mix import list_names
+from setrnn.tagging.learn.one_system import check_training, explain_stop, train_prepared
+from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.run_folder import (
     TARGETS,
@@ -206,7 +206,7 @@ def _teach(
     options: TrainOptions,
 ) -> TrainingDocuments:
     """Return all texts with the teacher's sets; they are read if the run folder has them."""
-    _note_other_labels(teacher, prepared, options.on_progress)
+    _note_other_labels(teacher, prepared)
     identity = identify_run(prepared, config, student.name, options.identity)
     wanted = {
         "data": identity["data"],
@@ -232,7 +232,7 @@ def _teach(
     return aim(kept, prepared, teacher.labels, config)
 
 
-def _note_other_labels(teacher: Tagger, prepared: Prepared, on_progress: OnProgress) -> None:
+def _note_other_labels(teacher: Tagger, prepared: Prepared) -> None:
     """Say which labels only one side knows; raise ConfigError if they have none in common."""
     own, known = set(prepared.labels.names), set(teacher.labels.names)
     if not own & known:
@@ -245,7 +245,7 @@ def _note_other_labels(teacher: Tagger, prepared: Prepared, on_progress: OnProgr
         (own - known, "The student learns from the texts alone labels that the teacher lacks"),
     ):
         if only:
-            on_progress(Note(f"{text}: {list_names(only)}.", is_warning=True))
+            log.warning(f"{text}: {list_names(only)}.")
 
 
 def _read_kept(file: Path, wanted: dict[str, Any]) -> SetCandidates | None:

@@ -28,17 +28,17 @@ from setrnn.config import (
 )
 from setrnn.data.batches import TrainingDocuments, even_rows, take_rows
 from setrnn.data.cache import cache_folder
-from setrnn.data.document_sketch import DocumentSketch
+from setrnn.data.disk import explain_failed_write, temporary_folder
 from setrnn.data.example import Example
-from setrnn.data.folders import explain_failed_write, temporary_folder
 from setrnn.data.hierarchy import Hierarchy
-from setrnn.data.incomplete import Incomplete
 from setrnn.data.labels import distinct_sets
 from setrnn.data.merging import Merged, merge
 from setrnn.data.prepared import Prepared
 from setrnn.data.preparing import Stream, prepare
 from setrnn.data.ragged import Ragged
-from setrnn.data.vocabulary import Vocabulary
+from setrnn.data.sketch import DocumentSketch
+from setrnn.data.text.vocabulary import Vocabulary
+from setrnn.data.unknown import Incomplete
 from setrnn.errors import ConfigError
 from setrnn.methods import find_method
 from setrnn.metrics import evaluate_label_sets
@@ -46,24 +46,24 @@ from setrnn.model.growing import grow_weights
 from setrnn.models.card import note_training
 from setrnn.models.folder import check_model_place
 from setrnn.models.hub import name_place
-from setrnn.progress import Note, OnProgress, Progress, count_up, ignore_progress
+from setrnn.progress import OnProgress, Progress, count_up, ignore_progress, log, name_notes
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
 from setrnn.tagging.documents import MOST_SEEN, LabelledDocuments, SeenCounts, example_batches
-from setrnn.tagging.fitting import (
+from setrnn.tagging.learn.data import Data, Settings, list_overrides, make_source
+from setrnn.tagging.learn.distil import fingerprint
+from setrnn.tagging.learn.members import MemberPlan, name_member
+from setrnn.tagging.learn.members_folder import MembersFolder
+from setrnn.tagging.learn.mix import join, list_names, mix_members
+from setrnn.tagging.learn.mixture_outputs import LEAST_TO_FIT
+from setrnn.tagging.learn.one_system import (
     check_out,
     explain_stop,
     measure_on_valid,
     save_again,
     train_uncalibrated,
 )
-from setrnn.tagging.learn.distil import fingerprint
 from setrnn.tagging.loading import load
-from setrnn.tagging.members import MemberPlan, name_member
-from setrnn.tagging.members_folder import MembersFolder
-from setrnn.tagging.mixing import join, list_names, mix_members
-from setrnn.tagging.mixture_outputs import LEAST_TO_FIT
-from setrnn.tagging.opening import Data, Settings, list_overrides, make_source
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.trust.calibrate import calibrate_on_valid
 from setrnn.tagging.trust.targets import keep_targets, note_targets
@@ -120,7 +120,7 @@ def update(
     Example:
         >>> import setrnn
         >>> tagger = setrnn.train("newsroom", "br")
-        >>> from setrnn.data.formats import write_examples
+        >>> from setrnn.data.read import write_examples
         >>> text = "The chess club won the match in the park."
         >>> chess = setrnn.Example("c1", text, ["sport", "chess"])
         >>> n_written = write_examples([chess], "new.jsonl")
@@ -188,11 +188,11 @@ class Update:
     def run(self) -> Tagger:
         """Update the model or its members, save and calibrate it, and measure the change."""
         start = time.perf_counter()
-        _note_documents(self.merged, self.on_progress)
+        _note_documents(self.merged)
         self.prepared = [self._prepare(part) for part in range(len(self.before.encoder.parts))]
         self.labels = self.prepared[0].labels
         if new := self.labels.names[len(self.before.labels) :]:
-            self.on_progress(Note(f"New labels ({len(new):,}): {list_names(new)}."))
+            log.info(f"New labels ({len(new):,}): {list_names(new)}.")
         scores = {name: {"before": self._measure(self.before, name)} for name in self._measured}
         run = None if self.out is None else run_folder_of(self.out)
         with only_trainer(run):
@@ -258,7 +258,7 @@ class Update:
         prepared, method = self.prepared[0], find_method(self.before.method)
         options = TrainOptions(self.device, rule=self.before.rule)
         measure_on_valid(tagger, prepared, method, options)
-        tagger = keep_targets(tagger, self.before.calibration, self.on_progress)
+        tagger = keep_targets(tagger, self.before.calibration)
         return calibrate_on_valid(tagger, prepared, None, self.on_progress)
 
     def _train(
@@ -342,9 +342,9 @@ class Update:
                     f"{name} is left out: it does not know the new labels, and cannot be fitted "
                     "without the old documents."
                 )
-                self.on_progress(Note(text, is_warning=True))
+                log.warning(text)
                 return None
-            self.on_progress(Note(f"{name} stays as it is: it is not fitted without --data."))
+            log.info(f"{name} stays as it is: it is not fitted without --data.")
             return replace(
                 member,
                 trained_documents=self.before.trained_documents,
@@ -352,15 +352,15 @@ class Update:
             )
         found = folder.find(name, self.device)
         if found is not None:
-            self.on_progress(Note(f"{name}: updated before."))
+            log.info(f"{name}: updated before.")
             return found
         folder.plan(name, MemberPlan(), 0.0)
-        self.on_progress(Note(f"Updating {name}."))
+        log.info(f"Updating {name}.")
         place = folder.place(name)
         run = None if place is None else run_folder_of(place)
         is_network = find_method(member.method).is_network
         report = name_member(name, self.on_progress)
-        with only_trainer(run if is_network else None, wait=True):
+        with only_trainer(run if is_network else None, wait=True), name_notes(name):
             tagger = self._train(member, part, run if is_network else None, report)
             return tagger if place is None else tagger.saved_to(place)
 
@@ -379,8 +379,8 @@ class Update:
         if len(members) == n_before:
             weights = system.weights
         mixture = replace(join(members, weights), notes=own | note_training())
-        mixture = keep_targets(mixture, self.before.calibration, self.on_progress)
-        note_targets(mixture, self.on_progress)
+        mixture = keep_targets(mixture, self.before.calibration)
+        note_targets(mixture)
         return mixture
 
     @cached_property
@@ -436,34 +436,34 @@ def _close(hierarchy: Hierarchy, stream: Stream) -> Iterator[Example]:
     return hierarchy.close_examples(stream())
 
 
-def _note_documents(merged: Merged, on_progress: OnProgress) -> None:
+def _note_documents(merged: Merged) -> None:
     """Say how many documents there are, which are replaced, and what may be wrong with them."""
     for text in merged.notes:
-        on_progress(Note(text))
+        log.info(text)
     if merged.n_skipped:
         text = f"{merged.n_skipped:,} rows could not be read and were skipped."
-        on_progress(Note(text, is_warning=True))
+        log.warning(text)
     parts = [
         f"{kind} documents: train {n.get('train', 0):,}, valid {n.get('valid', 0):,}"
         for kind, n in (("old", merged.n_old), ("new", merged.n_new))
         if n
     ]
-    on_progress(Note("; ".join(parts).capitalize() + "."))
+    log.info("; ".join(parts).capitalize() + ".")
     if merged.n_replaced:
         text = f"{merged.n_replaced:,} old documents are replaced by new ones."
         if merged.n_other_texts:
             text += f" {merged.n_other_texts:,} of them had the same id and another text."
-        on_progress(Note(text, is_warning=bool(merged.n_other_texts)))
+        (log.warning if merged.n_other_texts else log.info)(text)
     if not merged.n_old:
         text = (
             "Without the old documents, the model may lose what it knows, above all about labels "
             "that the new documents lack, and it is measured and calibrated on new documents only. "
             "Give the documents that it was trained on: --data OLD."
         )
-        on_progress(Note(text, is_warning=True))
+        log.warning(text)
     elif merged.share_seen is not None and merged.share_seen < MOST_SEEN:
         text = "The model was not trained on the old documents. Are they the right ones?"
-        on_progress(Note(text, is_warning=True))
+        log.warning(text)
 
 
 def _open_valid(merged: Merged, kinds: Sequence[str], most: int | None = None) -> LabelledDocuments:

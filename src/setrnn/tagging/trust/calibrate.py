@@ -16,7 +16,7 @@ from setrnn.data.batches import take_rows
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, SetRNNError
-from setrnn.progress import Note, OnProgress, count_up, ignore_progress, show_step
+from setrnn.progress import OnProgress, count_up, ignore_progress, log, show_step
 from setrnn.systems.candidates import Bools, Floats, Ids, Ints, SetCandidates, pack_labels
 from setrnn.systems.rules import LABEL_RULE, RULES, count_candidates, find_rule
 from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
@@ -191,7 +191,7 @@ def calibrate_on_valid(
 ) -> Tagger:
     """Calibrate a tagger on the valid part, if there is one: see `calibrate_or_warn`."""
     if not prepared.description["n_documents"].get("valid", 0):
-        note_targets(tagger, on_progress)
+        note_targets(tagger)
         return tagger
     return calibrate_or_warn(tagger, open_documents(prepared, "valid"), out, on_progress)
 
@@ -218,8 +218,8 @@ def calibrate_or_warn(
             f"There are {n_documents:,} {kind}documents, and {MIN_DOCUMENTS} are needed to "
             "calibrate: probabilities are the model's own."
         )
-        on_progress(Note(text))
-        note_targets(tagger, on_progress)
+        log.info(text)
+        note_targets(tagger)
         return tagger
     hint = "Calibrate it on fewer documents, with setrnn calibrate."
     try:
@@ -233,19 +233,15 @@ def calibrate_or_warn(
         if is_torch and "allocate" not in str(error):  # its way to say: out of memory
             raise
         reason = "" if is_torch else str(error)
-        on_progress(
-            Note(f"The model is not calibrated: {reason or 'out of memory.'}", is_warning=True)
-        )
-        note_targets(tagger, on_progress)
+        log.warning(f"The model is not calibrated: {reason or 'out of memory.'}")
+        note_targets(tagger)
         return tagger
     temperature = calibration.scalings["sets"].temperature
-    on_progress(
-        Note(
-            f"Calibrated on the {n_documents:,} {kind}documents (temperature {temperature:.2f}): "
-            "predict gives calibrated probabilities, predict --raw the model's own."
-        )
+    log.info(
+        f"Calibrated on the {n_documents:,} {kind}documents (temperature {temperature:.2f}): "
+        "predict gives calibrated probabilities, predict --raw the model's own."
     )
-    note_targets(calibrated, on_progress)
+    note_targets(calibrated)
     return calibrated
 
 
@@ -316,7 +312,7 @@ class CalibrationDocuments:
                         encoded = tagger.labels.encode(names)
                         marginals[key].append(TrueMarginals.of(probs, encoded, unknown))
             count(len(names))
-        documents.note_skipped(on_progress)
+        documents.note_skipped()
         _check(label_sets, tagger)
         joined = {source: SetCandidates.concatenate(parts) for source, parts in candidates.items()}
         truth, is_known = _encode_sets(tagger, label_sets)

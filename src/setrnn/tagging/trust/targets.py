@@ -10,16 +10,14 @@ import numpy as np
 
 from setrnn.errors import ModelError
 from setrnn.models.folder import read_calibration
-from setrnn.progress import Note, OnProgress
+from setrnn.progress import log
 from setrnn.systems.rules import RULES
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.trust.acceptance import NEVER, Acceptance, LabelAcceptance
 from setrnn.tagging.trust.saved import Calibration
 
 
-def keep_targets(
-    tagger: Tagger, before: Path | Calibration | None, on_progress: OnProgress
-) -> Tagger:
+def keep_targets(tagger: Tagger, before: Path | Calibration | None) -> Tagger:
     """Give a new model the targets of the model that it replaces; accept nothing until calibrated.
 
     Args:
@@ -40,7 +38,7 @@ def keep_targets(
                 f"The acceptance by rule {rule} of the model before is gone: this model cannot use "
                 "the rule."
             )
-            on_progress(Note(text, is_warning=True))
+            log.warning(text)
             continue
         acceptance[rule] = Acceptance(rule, each.target, each.confidence, None, 0.0, 0.0, 0)
     of_labels = before.label_acceptance
@@ -61,7 +59,7 @@ def _read(folder: Path) -> Calibration | None:
     return None
 
 
-def note_targets(tagger: Tagger, on_progress: OnProgress) -> None:
+def note_targets(tagger: Tagger) -> None:
     """Say what became of the targets of the model before."""
     calibration = tagger.calibration
     if calibration is None or not calibration.acceptance:
@@ -77,10 +75,10 @@ def note_targets(tagger: Tagger, on_progress: OnProgress) -> None:
                 f"predictions of probability {each.threshold:.3f} or more are accepted now "
                 f"({each.share:.1%} of the documents calibrated on, {each.accuracy:.3f} right)."
             )
-        on_progress(Note(kept + text, is_warning=each.threshold is None))
+        (log.warning if each.threshold is None else log.info)(kept + text)
     own = tagger.rule_or_own(None)
     if own not in calibration.acceptance:
         text = (
             f"The model predicts by rule {own}, for which it has no acceptance: setrnn calibrate."
         )
-        on_progress(Note(text, is_warning=True))
+        log.warning(text)

@@ -1,0 +1,118 @@
+"""Read Reuters-21578 (SGML) in the ModApte split.
+
+Train and test are the documents with that LEWISSPLIT and TOPICS="YES"; a document may still have
+no topics. Each split is read from all files.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from setrnn.data.example import Example
+from setrnn.data.read.printing import printable
+from setrnn.data.read.reader import BadRows, Format, ReadOptions, Split, numbered_lines
+from setrnn.data.read.row import RowProblem, nul_byte, read_rows, too_long
+
+FILES = "reut2-*.sgm"
+SUFFIXES = (".sgm",)
+
+# Each takes time in proportion to the record, whatever the record holds.
+_ATTRIBUTE = re.compile(r'\b(\w+)="([^"]*)"')
+_TOPIC = re.compile(r"<D>([^<]*)</D>")
+
+
+def find(place: Path, options: ReadOptions) -> dict[str, Split]:
+    """Find those of reut2-000.sgm to reut2-021.sgm that exist, or read a single file."""
+    if place.is_file():
+        files = [place] if options.any_suffix or place.name.lower().endswith(SUFFIXES) else []
+    else:
+        files = sorted(path for path in place.glob(FILES) if path.is_file())
+    if not files:
+        return {}
+    return {
+        split: Split(tuple(files), partial(_read, files, split.upper(), options))
+        for split in ("train", "test")
+    }
+
+
+def _read(
+    files: list[Path], split: str, options: ReadOptions, bad_rows: BadRows
+) -> Iterator[Example]:
+    """Stream the documents of a split."""
+    for path in files:
+        records = _records(path, options.max_row_bytes)
+        make = partial(_document, split, options.max_row_bytes)
+        yield from read_rows(records, make, bad_rows, f"{printable(path.name)} line")
+
+
+def _records(path: Path, max_bytes: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the number of the first line and the content of each record, complete or not.
+
+    A record over the limit is truncated, but stays over the limit.
+    """
+    first, lines, n_bytes = 0, list[bytes](), 0
+    for number, line in numbered_lines(path, max_bytes):
+        if b"<REUTERS" in line:
+            if lines:
+                yield first, b"".join(lines)
+            first, lines, n_bytes = number, [], 0
+        elif not lines:
+            continue
+        if n_bytes <= max_bytes:
+            lines.append(line)
+            n_bytes += len(line)
+        if b"</REUTERS>" in line:
+            yield first, b"".join(lines)
+            lines = []
+    if lines:
+        yield first, b"".join(lines)
+
+
+def _document(split: str, max_bytes: int, record: bytes, line: int) -> Example | None:
+    """Read one record; return None if it belongs to another split."""
+    content = record.decode("latin-1")
+    opening, closed, _ = content.partition(">")
+    attributes = dict(_ATTRIBUTE.findall(opening))
+    if not closed or not {"TOPICS", "LEWISSPLIT", "NEWID"} <= attributes.keys():
+        raise RowProblem("<REUTERS> must carry TOPICS, LEWISSPLIT and NEWID. Copy the file again.")
+    if attributes["LEWISSPLIT"] != split or attributes["TOPICS"] != "YES":
+        return None
+    if len(record) > max_bytes:
+        raise too_long(max_bytes)
+    if "\0" in content:
+        raise nul_byte()
+    if "</REUTERS>" not in content:
+        raise RowProblem("the record has no </REUTERS>. Copy the file again.")
+    topics = (_unescape(topic) for topic in _TOPIC.findall(_inside(content, "TOPICS")))
+    return Example(attributes["NEWID"], _text(content), tuple(topic for topic in topics if topic))
+
+
+def _text(content: str) -> str:
+    """Join title and body; a text without these parts (TYPE="UNPROC") is taken whole."""
+    text = _inside(content, "TEXT")
+    parts = [_inside(text, tag) for tag in ("TITLE", "BODY") if f"<{tag}>" in text]
+    # The control characters around a text (&#2; and &#3;) decode to nothing.
+    return "\n".join(_unescape(part) for part in parts or [text])
+
+
+def _unescape(text: str) -> str:
+    try:
+        return html.unescape(text).strip()
+    except ValueError:
+        problem = "a character is written as a number of too many digits. Correct it."
+        raise RowProblem(problem) from None
+
+
+def _inside(content: str, tag: str) -> str:
+    opening = re.search(rf"<{tag}(?: [^<>]*)?>", content)
+    end = -1 if opening is None else content.find(f"</{tag}>", opening.end())
+    if opening is None or end < 0:
+        raise RowProblem(f"the record has no complete <{tag}>. Copy the file again.")
+    return content[opening.end() : end]
+
+
+FORMAT = Format(find, SUFFIXES, fixed_names="reut2-000.sgm (Reuters-21578)")

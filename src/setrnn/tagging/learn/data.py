@@ -1,0 +1,280 @@
+"""What the use cases of training open: data as prepared folders, and settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from setrnn.config import AUTO, WORDS, Config, find_changes, load_config, read_changes
+from setrnn.data.cache import Source, open_prepared, read_source
+from setrnn.data.hierarchy import describe_fit
+from setrnn.data.prepared import Prepared
+from setrnn.data.read import make_hierarchy
+from setrnn.data.read.parents import Parents
+from setrnn.data.text.cut_documents import describe_cut_documents
+from setrnn.data.text.languages import ENGLISH, find_language
+from setrnn.data.unknown import ESTIMATED, estimate_forgotten, mark_only_given
+from setrnn.data.vectors import word_vectors
+from setrnn.errors import ConfigError, DataError
+from setrnn.metrics import find_measure
+from setrnn.progress import OnProgress, Progress, ignore_progress, log
+from setrnn.training.schedule import fit_to_data
+
+# A file, several, a folder, a prepared folder, `hf:NAME` or "newsroom"; a Source says how to read.
+Data: TypeAlias = str | Path | Sequence[str | Path] | Source | Prepared
+Settings: TypeAlias = Mapping[str, Any] | Sequence[str]
+
+MINUTE = 60.0
+
+
+def make_vectors(prepared: Prepared, config: Config, on_progress: OnProgress) -> None:
+    """Make the word vectors that networks start from, if the settings ask for any."""
+    if config.vectors.source == "none" or config.text.tokenizer != WORDS:
+        return
+
+    def report(detail: str, share: float) -> None:
+        on_progress(Progress("word vectors", share, 1.0, unit="", detail=detail))
+
+    word_vectors(prepared, config.vectors, report)
+
+
+def list_overrides(settings: Settings) -> list[str]:
+    """Return single settings as a list of `key=value`."""
+    if isinstance(settings, Mapping):
+        return [f"{name}={json.dumps(value)}" for name, value in settings.items()]
+    return list(settings)
+
+
+def choose_config(
+    preset: str, config: Config | str | Path | None, overrides: Sequence[str]
+) -> Config:
+    """Return a whole config as it is, or build one: a preset, a JSON file, single settings."""
+    if not isinstance(config, Config):
+        return load_config(preset, None if config is None else Path(config), overrides)
+    if overrides:
+        raise ConfigError("Give either a Config or single settings and a seed, not both.")
+    return config
+
+
+NONE_COMPLETE = (
+    " None is complete, so that nothing says how many labels are missing: labels that are not "
+    "given are taken as absent. Add complete documents, or assume a share: "
+    "--set training.forgotten=0.3"
+)
+ALL_FIT = (
+    "No label is known to be absent from any training document: a model that predicts all labels "
+    "fits best. Add complete documents, or assume a smaller share: --set training.forgotten=0.3"
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The settings that were asked for, and what they were made from."""
+
+    config: Config
+    preset: str
+    changes: Mapping[str, Any]  # of the preset, by group and name
+    overrides: Sequence[str]  # the changes that were given as `key=value`
+
+
+def read_settings(
+    preset: str,
+    config: Config | str | Path | None,
+    settings: Settings,
+    seed: int | None,
+    measure: str | None,
+) -> Asked:
+    """Return the settings of a training; the seed and the measure are settings too."""
+    overrides = list_overrides(settings)
+    if seed is not None:
+        overrides.append(f"seed={seed}")
+    full = choose_config(preset, config, overrides)
+    if not isinstance(config, Config):
+        changes = read_changes(None if config is None else Path(config), overrides)
+    elif config.encoder.is_pretrained:
+        preset = "transformer"
+        base = load_config(preset, overrides=[f"encoder.path={config.encoder.path}"])
+        changes = find_changes(config, base)
+    else:
+        preset, changes = "default", find_changes(config, Config())
+    if measure is not None:
+        training = replace(full.training, metric=find_measure(measure))
+        full = replace(full, training=training)
+    return Asked(full, preset, changes, overrides)
+
+
+def read_budget(minutes: float | None) -> float | None:
+    """Return a budget in seconds; None if there is no limit."""
+    if minutes is not None and not minutes >= 0:
+        raise ConfigError(f"The budget must be 0 minutes or more, got {minutes}.")
+    return MINUTE * minutes if minutes else None
+
+
+def make_source(data: Data, valid: str | Path | None = None) -> Source:
+    """Return what to read as a Source, with a file as its valid part if one is given."""
+    if isinstance(data, Prepared):
+        data = data.folder
+    source = read_source(data)
+    if source is None:
+        raise DataError(
+            f"data must be a file, a folder or a Source, got {type(data).__name__}. Write "
+            "documents in memory to a file with write_examples, or use SetRNNClassifier."
+        )
+    return source if valid is None else replace(source, valid=Path(valid))
+
+
+def make_training_source(
+    data: Data,
+    valid: str | Path | None = None,
+    cut_valid: bool = True,
+    hierarchy: Parents | None = None,
+    close_labels: bool = False,
+) -> Source:
+    """Return the same; with `cut_valid`, a valid part is cut from train if there is none."""
+    if valid is not None and not cut_valid:
+        raise ConfigError("There is a valid part, but none is wanted. Leave out one of the two.")
+    source = replace(make_source(data, valid), cut_valid=cut_valid)
+    return with_hierarchy(source, hierarchy, close_labels)
+
+
+def with_hierarchy(source: Source, parents: Parents | None, close_labels: bool = False) -> Source:
+    """Return a source with the parents of its labels; with its own if none are given."""
+    if parents is None and not close_labels:
+        return source
+    found = make_hierarchy(source.options.hierarchy if parents is None else parents, close_labels)
+    return replace(source, options=replace(source.options, hierarchy=found))
+
+
+def open_training_data(
+    source: Source,
+    config: Config,
+    overrides: Sequence[str] = (),
+    folder: Path | None = None,
+    open_with: Callable[..., Prepared] = open_prepared,
+    on_progress: OnProgress = ignore_progress,
+) -> tuple[Prepared, Config]:
+    """Prepare data, or open it prepared; return it with the settings that fit it.
+
+    Args:
+        source: what to read.
+        config: the settings asked for.
+        overrides: those of them given as `key=value`: a prepared folder must agree with them.
+        folder: where prepared folders are kept; the cache if not given.
+        open_with: what prepares the data; called like `open_prepared`.
+        on_progress: called with the progress and with notes for the user.
+    """
+    prepared = open_with(source, config.text, folder, on_progress)
+    # The content of a tokenizer counts, and training checks it; not its place.
+    text = replace(config.text, tokenizer=prepared.text_settings.tokenizer)
+    language = find_language(text.language)
+    text = replace(text, language=prepared.text_settings.language if language == AUTO else language)
+    if text.stop_words == AUTO and prepared.text_settings.stop_words == ENGLISH:
+        text = replace(text, stop_words=ENGLISH)  # folders from before there were languages
+    log.info(f"Prepared data: {prepared.folder}")
+    if prepared.language_note and text.tokenizer == WORDS:
+        log.info(f"Language: {prepared.language_note} To change it: --set text.language=NAME.")
+    is_other = prepared.text_settings != text
+    if is_other and any("text." in each for each in overrides):
+        raise ConfigError(
+            f"{prepared.folder} was prepared with other text settings than --set. Prepare the data "
+            "again with the same --set, or give the data itself."
+        )
+    if not len(prepared.labels):
+        raise DataError(f"No document of {source} has a label: there is nothing to learn.")
+    warn_of_skipped_rows(prepared)
+    note_cut_documents(prepared)
+    if prepared.hierarchy is not None:
+        for line in describe_fit(prepared.hierarchy, prepared.labels, prepared.count_closed):
+            log.info(line)
+    note_incomplete(prepared, config.training.forgotten)
+    if prepared.valid_is_cut:
+        advice = " To train on all: --no-valid." if open_with is open_prepared else ""
+        log.info(describe_cut(prepared) + advice)
+    if is_other:
+        log.info("The data was prepared with other text settings: its own are used.")
+    return prepared, fit_to_data(replace(config, text=prepared.text_settings), prepared)
+
+
+def prepare(
+    data: Data,
+    *,
+    out: str | Path | None = None,
+    valid: str | Path | None = None,
+    preset: str = "default",
+    config: Config | str | Path | None = None,
+    settings: Settings = (),
+    vectors: bool = False,
+    on_progress: OnProgress = ignore_progress,
+) -> Prepared:
+    """Turn data into a memory-mapped folder for training, or find the folder made before.
+
+    The prepared folder is made in `out`, or in the cache if that is None. With `vectors`, it also
+    gets the word vectors that networks start from. The other arguments are those of `train`.
+
+    Example:
+        >>> import setrnn
+        >>> prepared = setrnn.prepare("newsroom")
+        >>> prepared.description["n_documents"]["train"]
+        4800
+        >>> tagger = setrnn.train(prepared, "br")
+    """
+    full = choose_config(preset, config, list_overrides(settings))
+    folder = None if out is None else Path(out)
+    prepared = open_prepared(make_source(data, valid), full.text, folder, on_progress)
+    warn_of_skipped_rows(prepared)
+    note_cut_documents(prepared)
+    if vectors:
+        make_vectors(prepared, full, on_progress)
+    return prepared
+
+
+def warn_of_skipped_rows(prepared: Prepared) -> None:
+    """Report how many rows of the data were skipped."""
+    if prepared.n_skipped_rows:
+        skipped = f"{prepared.n_skipped_rows:,} rows could not be read and were skipped."
+        log.warning(skipped)
+
+
+def note_incomplete(prepared: Prepared, forgotten: float) -> None:
+    """Say how many training documents have unknown labels, and what is made of them."""
+    train = prepared.split("train")
+    if train.unknown is None:
+        return
+    n_incomplete = int((~train.is_complete).sum())
+    text = f"{n_incomplete:,} of {len(train):,} training documents have labels that are not known."
+    is_only_given = mark_only_given(train.unknown)
+    if not is_only_given.any():
+        log.info(text)
+    elif forgotten != ESTIMATED:
+        log.info(text)
+        if forgotten == 1 and is_only_given.all():
+            log.warning(ALL_FIT)
+    elif train.is_complete.any():
+        found = (
+            f" Those that are not complete lack about {estimate_forgotten(train):.0%} of their "
+            "labels, by comparison with the others; to assume another share: "
+            "--set training.forgotten=P"
+        )
+        log.info(text + found)
+    else:
+        log.warning(text + NONE_COMPLETE)
+
+
+def note_cut_documents(prepared: Prepared) -> None:
+    """Report which share of the documents is cut, if any is."""
+    cut = describe_cut_documents(prepared.n_windows, prepared.text_settings)
+    if cut is not None:
+        log.info(cut)
+
+
+def describe_cut(prepared: Prepared) -> str:
+    """Say that the valid part was cut, and how many documents each part has."""
+    n_documents = prepared.description["n_documents"]
+    n_train, n_valid = n_documents["train"], n_documents["valid"]
+    return (
+        f"{prepared.name} has no valid part: {n_valid / (n_train + n_valid):.0%} of train is set "
+        f"aside for it (train {n_train:,}, valid {n_valid:,} documents)."
+    )

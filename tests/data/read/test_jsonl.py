@@ -1,0 +1,259 @@
+"""JSON Lines: what is read, and what each broken row says."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from setrnn.data.example import Example, KnownLabels
+from setrnn.data.read import BadRows, ReadOptions, open_dataset
+from setrnn.errors import BadRowError, DataError
+
+GOOD = b'{"id": "a", "text": "one", "labels": ["x"]}\n'
+
+
+def read(path, bad_rows=None, **options):
+    split = open_dataset(path, ReadOptions(**options)).require("train")
+    return list(split.read(bad_rows or BadRows()))
+
+
+def read_bytes(tmp_path, content, **options):
+    path = tmp_path / "train.jsonl"
+    path.write_bytes(content)
+    return read(path, **options)
+
+
+def test_rows_become_examples(tmp_path):
+    rows = [
+        {"id": "a", "text": "Älter", "labels": ["x", "y", "x"], "features": ["f"], "more": 1},
+        {"id": 7, "text": "", "labels": []},
+        {"text": "no id", "labels": ["z"], "features": None},
+    ]
+    content = "\n".join(json.dumps(row) for row in rows).encode()
+    assert read_bytes(tmp_path, content) == [
+        Example("a", "Älter", ("x", "y"), ("f",)),
+        Example("7", "", ()),
+        Example("train-3", "no id", ("z",)),
+    ]
+
+
+@pytest.mark.parametrize("name", ["train.jsonl", "train.jsonl.gz", "train.ndjson", "TRAIN.JSONL"])
+def test_packed_and_plain_files_hold_the_same(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(GOOD) if name.endswith(".gz") else GOOD)
+    assert read(path) == [Example("a", "one", ("x",))]
+
+
+def test_byte_order_mark_carriage_returns_and_blank_lines_are_accepted(tmp_path):
+    content = b"\xef\xbb\xbf" + GOOD.replace(b"\n", b"\r\n") + b"\r\n  \n" + GOOD
+    assert read_bytes(tmp_path, content) == [Example("a", "one", ("x",))] * 2
+
+
+def test_fields_can_be_renamed_and_texts_joined(tmp_path):
+    content = b'{"name": "n", "title": "T", "body": "B", "tags": ["x"], "who": ["u"]}'
+    options = {
+        "id_field": "name",
+        "text_field": "title, body",
+        "labels_field": "tags",
+        "features_field": "who",
+    }
+    assert read_bytes(tmp_path, content, **options) == [Example("n", "T\nB", ("x",), ("u",))]
+
+
+def test_one_of_several_texts_may_be_empty_or_null(tmp_path):
+    content = (
+        b'{"title": "T", "body": null, "labels": []}\n{"title": "", "body": "B", "labels": []}'
+    )
+    found = read_bytes(tmp_path, content, text_field="title,body")
+    assert [example.text for example in found] == ["T", "B"]
+
+
+def test_a_missing_one_of_several_texts_is_named(tmp_path):
+    with pytest.raises(BadRowError, match=r"line 1: 'title' is missing, .*--text-field"):
+        read_bytes(tmp_path, GOOD, text_field="title,text")
+
+
+@pytest.mark.parametrize("row", [b'{"text": "t"}', b'{"text": "t", "labels": null}'])
+def test_labels_may_be_absent_where_they_are_not_asked_for(tmp_path, row):
+    assert read_bytes(tmp_path, row, require_labels=False) == [Example("train-1", "t")]
+
+
+def test_a_surrogate_pair_is_a_character(tmp_path):
+    content = b'{"id": "a", "text": "\\ud83d\\ude00 \\u00e9", "labels": []}'
+    assert read_bytes(tmp_path, content)[0].text == "\U0001f600 é"
+
+
+def row(text=b'"t"', labels=b'["x"]', more=b""):
+    return b'{"text": ' + text + b', "labels": ' + labels + more + b"}"
+
+
+# Each broken row, and what its message must say besides the place: the problem, the way out.
+BAD_ROWS = {
+    "not JSON": (b'{"text": "t", "labels"', "is not JSON", "one object per line"),
+    "more than one value": (row() + b" {}", "is not JSON", "one object per line"),
+    "not an object": (b'["t"]', "must be a JSON object, got a list", "one object per line"),
+    "no text": (b'{"body": "t", "labels": []}', "'text' is missing", "--text-field"),
+    "text null": (row(text=b"null"), "'text' must be a string, got null", 'Write ""'),
+    "text a number": (row(text=b"NaN"), "'text' must be a string, got NaN", "in quotes"),
+    "no labels": (b'{"text": "t"}', "'labels' is missing", "--labels-field"),
+    "labels a string": (row(labels=b'"sport"'), "'labels' must be", 'got "sport". Write ["sport"]'),
+    "labels an empty string": (row(labels=b'""'), "'labels' must be a list", "or [] for none"),
+    "labels null": (
+        row(labels=b"null"),
+        "'labels' must be a list of strings, got null",
+        "or [] for none",
+    ),
+    "labels false": (row(labels=b"false"), "'labels' must be a list", "or [] for none"),
+    "labels an object": (row(labels=b'{"x": 1}'), "'labels' must be", "got an object. Write ["),
+    "labels numbers": (row(labels=b'["x", 3]'), "'labels' must be", "got 3 in it. Write each"),
+    "label null": (row(labels=b"[null]"), "'labels' must be a list", "got null in it. Remove it"),
+    "label empty": (row(labels=b'["x", ""]'), "'labels' holds an empty string", "Remove it"),
+    "features a string": (row(more=b', "features": "f"'), "'features' must be", 'Write ["f"]'),
+    "id a list": (row(more=b', "id": []'), "'id' must be a string", "Write a string"),
+    "id true": (row(more=b', "id": true'), "'id' must be a string", "got true. Write a string"),
+    "not UTF-8": (b'{"text": "\xff', "is not UTF-8 (byte 0xff at column 11)", "--encoding cp1252"),
+    "NUL byte": (row(text=b'"a\0b"'), "holds a NUL byte", "Remove it"),
+    "NUL escaped": (row(text=b'"a\\u0000"'), "'text' holds a NUL character", "Remove it"),
+    "half a pair in text": (row(text=b'"\\ud800"'), "'text' holds half a character", "Remove it"),
+    "half a pair in labels": (row(labels=b'["\\udfff"]'), "'labels' holds half a", "Remove it"),
+    "half a pair in id": (row(more=b', "id": "\\ud800"'), "'id' holds half a", "Remove it"),
+    "nested deeply": (b"[" * 100_000, "is nested too deeply", "one object per line"),
+    "huge integer": (row(more=b', "n": ' + b"9" * 5000), "too many digits", "Write it as a string"),
+    "long values": (row(labels=b'"' + b"w " * 5000 + b'"'), "'labels' must be a list", "Write ["),
+    "many fields": (
+        b'{"labels": [], ' + b", ".join(b'"f%d": 1' % n for n in range(500)) + b"}",
+        "'text' is missing",
+        "--text-field",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ROWS)
+def test_a_bad_row_says_where_what_and_the_way_out(tmp_path, case):
+    line, problem, advice = BAD_ROWS[case]
+    with pytest.raises(BadRowError) as caught:
+        read_bytes(tmp_path, GOOD + b"\n" + line + b"\n" + GOOD)
+    message = str(caught.value)
+    assert message.startswith("train.jsonl line 3: ")
+    assert problem in message
+    assert advice in message
+    assert len(message) <= 250
+    assert message.isprintable()
+
+
+@pytest.mark.parametrize("case", BAD_ROWS)
+def test_a_bad_row_can_be_skipped(tmp_path, case):
+    path = tmp_path / "train.jsonl"
+    path.write_bytes(GOOD + BAD_ROWS[case][0] + b"\n" + GOOD)
+    bad_rows = BadRows("skip")
+    assert len(read(path, bad_rows)) == 2
+    assert bad_rows.n_skipped == 1
+    assert bad_rows.first[0].startswith("train.jsonl line 2: ")
+
+
+def test_a_file_name_cannot_break_the_message(tmp_path):
+    path = tmp_path / "two\nlines.jsonl"
+    path.write_bytes(b"nonsense\n")
+    with pytest.raises(BadRowError, match=r"^two\\nlines\.jsonl line 1: "):
+        read(path)
+
+
+def test_a_line_over_the_limit_is_never_held(tmp_path):
+    import tracemalloc
+
+    path = tmp_path / "train.jsonl"
+    with path.open("wb") as stream:
+        stream.write(GOOD + b'{"text": "')
+        for _ in range(50):
+            stream.write(b"x" * 1_000_000)
+        stream.write(b'", "labels": []}\n' + GOOD)
+    bad_rows = BadRows("skip")
+    tracemalloc.start()
+    examples = read(path, bad_rows, max_row_bytes=1_000_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(examples) == 2
+    assert peak < 8_000_000
+    assert bad_rows.first == [
+        "train.jsonl line 2: is longer than 1,000,000 bytes. Split the document, or raise "
+        "max_row_bytes."
+    ]
+
+
+def test_the_limit_is_on_the_row_not_on_the_file(tmp_path):
+    assert len(read_bytes(tmp_path, GOOD * 50, max_row_bytes=len(GOOD))) == 50
+
+
+@pytest.mark.parametrize("policy", ["stop", "skip"])
+@pytest.mark.parametrize(
+    ("content", "problem", "advice"),
+    [
+        (gzip.compress(GOOD * 1000, mtime=0)[:-20], "is cut short", "Copy it again"),
+        (GOOD, "is not a valid gzip file", "remove .gz"),
+        (gzip.compress(GOOD, mtime=0) + b"rest", "is not a valid gzip file", "Copy it again"),
+    ],
+)
+def test_broken_gzip_is_refused_under_either_policy(tmp_path, policy, content, problem, advice):
+    path = tmp_path / "train.jsonl.gz"
+    path.write_bytes(content)
+    with pytest.raises(DataError) as caught:
+        read(path, BadRows(policy))
+    assert not isinstance(caught.value, BadRowError)
+    for part in ("train.jsonl.gz", problem, advice):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("raised", "says"),
+    [
+        (PermissionError(13, "Permission denied"), "permission denied"),
+        (IsADirectoryError(21, "Is a directory"), "is a folder"),
+        (FileNotFoundError(2, "No such file"), "does not exist. Check the name"),
+        (OSError(5, "Input/output error"), "cannot be read: Input/output error"),
+    ],
+)
+def test_what_the_system_refuses_is_said_in_one_line(tmp_path, monkeypatch, raised, says):
+    path = tmp_path / "train.jsonl"
+    path.write_bytes(GOOD)
+    split = open_dataset(path).require("train")
+
+    def refuse(*_):
+        raise raised
+
+    monkeypatch.setattr(type(path), "open", refuse)
+    with pytest.raises(DataError, match=says):
+        list(split.read(BadRows()))
+
+
+def test_a_file_that_vanishes_after_it_was_found_is_named(tmp_path):
+    path = tmp_path / "train.jsonl"
+    path.write_bytes(GOOD)
+    split = open_dataset(path).require("train")
+    path.unlink()
+    with pytest.raises(DataError, match=r"train\.jsonl does not exist"):
+        list(split.read(BadRows()))
+
+
+def test_known_labels_are_read_where_their_fields_are_named(tmp_path):
+    rows = b'{"text": "t", "right": ["x", "x"], "wrong": null}\n{"text": "t"}\n'
+    fields = {"present_field": "right", "absent_field": "wrong"}
+    first, second = read_bytes(tmp_path, rows, require_labels=False, **fields)
+    assert first.known == KnownLabels(("x",))
+    assert second.known == KnownLabels()
+    assert read_bytes(tmp_path, rows, require_labels=False)[0].known is None
+
+
+def test_known_labels_that_a_check_refuses_make_a_bad_row(tmp_path):
+    def check(known):
+        if "y" in known.present:
+            raise DataError("'y' is unknown.")
+
+    rows = b'{"text": "t", "right": ["x"]}\n{"text": "t", "right": ["y"]}\n'
+    options = {"require_labels": False, "present_field": "right", "check_known": check}
+    with pytest.raises(BadRowError, match=r"train.jsonl line 2: 'y' is unknown"):
+        read_bytes(tmp_path, rows, **options)
+    bad_rows = BadRows("skip")
+    assert len(read(tmp_path / "train.jsonl", bad_rows, **options)) == 1
+    assert bad_rows.n_skipped == 1

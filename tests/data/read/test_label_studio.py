@@ -1,0 +1,213 @@
+"""Exports of Label Studio, in the documented forms, and tasks for it."""
+
+import json
+from contextlib import suppress
+from xml.etree import ElementTree
+
+import pytest
+
+from setrnn.data.example import Example
+from setrnn.data.read import BadRows, ReadOptions, open_dataset, write_examples
+from setrnn.data.read.label_studio import make_prediction, write_label_config, write_tasks
+from setrnn.errors import DataError
+
+
+def result(*labels, name="topics", kind="choices"):
+    value = {"choices": list(labels)} if kind == "choices" else {"text": ["x"]}
+    return {"id": "Dx_aB", "from_name": name, "to_name": "text", "type": kind, "value": value}
+
+
+def annotation(*results, **more):
+    return {
+        "id": 1001,
+        "completed_by": 10,
+        "result": list(results),
+        "was_cancelled": False,
+        "ground_truth": False,
+        "created_at": "2021-03-09T22:16:08.728353Z",
+        "lead_time": 4.288,
+        **more,
+    }
+
+
+def task(*annotations, number=1, **data):
+    return {
+        "id": number,
+        "data": {"text": "A storm", **data},
+        "annotations": list(annotations),
+        "predictions": [{"model_version": "m", "score": 0.4, "result": [result("predicted")]}],
+        "project": 83,
+        "created_at": "2021-03-09T21:52:49.513742Z",
+    }
+
+
+def read(tmp_path, tasks, bad_rows=None, **options):
+    file = tmp_path / "export.json"
+    file.write_text(json.dumps(tasks), encoding="utf-8")
+    split = open_dataset(file, ReadOptions(**options)).require("train")
+    return list(split.read(BadRows() if bad_rows is None else bad_rows))
+
+
+def labels_of(tmp_path, *annotations, **options):
+    (found,) = read(tmp_path, [task(*annotations)], **options)
+    return found.labels
+
+
+def test_the_choices_of_an_annotation_are_the_labels(tmp_path):
+    (found,) = read(tmp_path, [task(annotation(result("sport", "storm")))])
+    assert found == Example("1", "A storm", ("sport", "storm"))
+    other = task(annotation(result("a"), result("note", kind="textarea")), id="x", body="B")
+    (found,) = read(tmp_path, [other], text_field="text,body")
+    assert found == Example("x", "A storm\nB", ("a",))
+
+
+def test_an_annotation_without_choices_means_no_label(tmp_path):
+    assert labels_of(tmp_path, annotation()) == ()
+
+
+def test_several_annotators_decide_by_majority_and_ground_truth_alone(tmp_path):
+    votes = [annotation(result("a", "b")), annotation(result("a")), annotation(result("c"))]
+    assert labels_of(tmp_path, *votes) == ("a",)
+    assert labels_of(tmp_path, *votes[:2]) == ("a",)
+    assert labels_of(tmp_path, *votes, annotation(result("d"), ground_truth=True)) == ("d",)
+    assert labels_of(tmp_path, *votes[2:], annotation(result("x"), was_cancelled=True)) == ("c",)
+
+
+def test_tasks_without_an_annotation_are_left_out_unless_labels_are_not_needed(tmp_path):
+    tasks = [task(annotation(result("a"))), task(), task(annotation(was_cancelled=True))]
+    bad_rows = BadRows()
+    assert len(read(tmp_path, tasks, bad_rows)) == 1
+    assert "2 tasks have no annotation" in bad_rows.notes[0]
+    with pytest.raises(DataError, match="none of its 2 tasks"):
+        read(tmp_path, tasks[1:])
+    assert [each.labels for each in read(tmp_path, tasks, require_labels=False)] == [
+        ("a",),
+        (),
+        (),
+    ]
+
+
+def test_one_of_several_tags_is_named(tmp_path):
+    both = annotation(result("a"), result("good", name="mood"))
+    with pytest.raises(DataError, match=r"mood, topics.*--labels-field"):
+        labels_of(tmp_path, both)
+    assert labels_of(tmp_path, both, labels_field="mood") == ("good",)
+    with pytest.raises(DataError, match=r"'mood'.*topics"):
+        labels_of(tmp_path, annotation(result("a")), labels_field="mood")
+
+
+def test_a_task_in_which_only_another_tag_was_chosen_has_no_label(tmp_path):
+    tasks = [task(annotation(result("a"))), task(annotation(result("good", name="mood")))]
+    with pytest.raises(DataError, match="several tags"):
+        read(tmp_path, tasks)
+    found = read(tmp_path, tasks, labels_field="topics")
+    assert [each.labels for each in found] == [("a",), ()]
+    assert len(read(tmp_path, tasks, require_labels=False)) == 2
+
+
+def test_annotators_who_agree_on_nothing_leave_the_labels_unknown(tmp_path):
+    tasks = [
+        task(annotation(result("a")), annotation(result("b"))),
+        task(annotation(result("a")), annotation()),  # one of two says that no label applies
+    ]
+    bad_rows = BadRows()
+    assert [each.labels for each in read(tmp_path, tasks, bad_rows)] == [()]
+    assert "agree on no label" in bad_rows.notes[0]
+
+
+@pytest.mark.parametrize("field", ["labels", "topics"])
+def test_the_annotators_of_json_min_decide_by_majority_too(tmp_path, field):
+    votes = [{"choices": ["a", "b"]}, {"choices": ["b"]}, "b"][: 3 if field == "topics" else 2]
+    rows = [
+        {"id": 1, "text": "A", "topics": value, "annotation_id": number}
+        for number, value in enumerate(votes)
+    ]
+    other = {"id": 2, "text": "B", "topics": {"choices": ["c"]}, "annotation_id": 9}
+    first, second = read(tmp_path, [rows[0], other, *rows[1:]], labels_field=field)
+    assert (first, second) == (Example("1", "A", ("b",)), Example("2", "B", ("c",)))
+
+
+def test_an_export_without_choices_is_refused(tmp_path):
+    with pytest.raises(DataError, match="no choices, only textarea"):
+        labels_of(tmp_path, annotation(result("x", kind="textarea")))
+
+
+def test_json_min_is_read(tmp_path):
+    rows = [
+        {"id": 1, "text": "A", "topics": {"choices": ["a", "b"]}, "annotator": 1, "lead_time": 2},
+        {"id": 2, "text": "B", "topics": {"choices": ["a"]}, "annotation_id": 4},
+    ]
+    assert [each.labels for each in read(tmp_path, rows)] == [("a", "b"), ("a",)]
+    assert [each.labels for each in read(tmp_path, rows, labels_field="topics")][1] == ("a",)
+    single = [{"id": 1, "text": "A", "topics": "a"}]
+    with pytest.raises(DataError, match="--labels-field"):
+        read(tmp_path, single)
+    assert read(tmp_path, single, labels_field="topics")[0].labels == ("a",)
+    single.append({"id": 2, "text": "B", "annotation_id": 9})  # nothing was chosen
+    assert read(tmp_path, single, labels_field="topics")[1].labels == ()
+    plain = [{"text": "A", "labels": ["a"]}]
+    assert read(tmp_path, plain)[0].labels == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"{}", "list of tasks"),
+        (b"[1]", "task 1"),
+        (b'[{"data": {"text": 5}, "annotations": [{"result": []}]}]', "must be a string"),
+        (b'[{"data": {"body": "x"}, "annotations": [{"result": []}]}]', "--text-field"),
+        (b'[{"data": {"text": "x"}', "not one JSON value"),
+        (b'{"text": "a"}\n{"text": "b"}\n', "JSON Lines end in .jsonl"),
+        (b"[" * 100_000, "not one JSON value"),
+        (b"\xff\xfe\xfa", "export.json"),
+        (b"[]", "no documents"),
+        (b'[{"data": {"text": "x"}, "annotations": [{"result": [{"type": "choices", '
+         b'"from_name": "a", "value": {"choices": [3]}}]}]}]', "list of strings"),
+    ],
+)  # fmt: skip
+def test_other_files_are_refused_in_one_line(tmp_path, content, said):
+    (tmp_path / "export.json").write_bytes(content)
+    with pytest.raises(DataError, match=said) as error:
+        list(open_dataset(tmp_path / "export.json").require("train").read(BadRows()))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("value", [None, 3, "x", [], {}, [None], {"choices": {}}])
+def test_values_of_other_types_are_read_as_nothing_or_refused(tmp_path, value):
+    for tasks in (
+        [{"data": {"text": "x"}, "annotations": value}],
+        [{"data": {"text": "x"}, "annotations": [{"result": value}]}],
+        [{"data": {"text": "x"}, "annotations": [{"result": [{**result(), "value": value}]}]}],
+        [value],
+    ):
+        with suppress(DataError):
+            assert all(each.labels == () for each in read(tmp_path, tasks, require_labels=False))
+
+
+def test_other_json_files_in_a_folder_are_not_taken_for_exports(tmp_path):
+    (tmp_path / "a.csv").write_text("text,labels\nx,y\n")
+    (tmp_path / "about.json").write_text("{}")
+    assert len(list(open_dataset(tmp_path).require("train").read(BadRows()))) == 1
+
+
+def test_tasks_and_predictions_have_the_documented_form(tmp_path):
+    write_examples([Example("7", "A storm", ("a", "b"))], tmp_path / "tasks.json")
+    (written,) = json.loads((tmp_path / "tasks.json").read_text())
+    assert written["data"] == {"id": "7", "text": "A storm"}
+    ((chosen,),) = [each["result"] for each in written["annotations"]]
+    assert chosen == {
+        "from_name": "labels",
+        "to_name": "text",
+        "type": "choices",
+        "value": {"choices": ["a", "b"]},
+    }
+    assert make_prediction((), 0.5, "v") == {"result": [], "score": 0.5, "model_version": "v"}
+    with (tmp_path / "none.json").open("wb") as file:
+        assert write_tasks([], file) == 0
+    assert json.loads((tmp_path / "none.json").read_text()) == []
+
+
+def test_the_label_config_is_xml_with_all_labels():
+    labels = ['a "b"', "<c> & d", "é'"]
+    root = ElementTree.fromstring(write_label_config(labels))
+    assert [each.get("value") for each in root.iter("Choice")] == labels

@@ -1,0 +1,117 @@
+"""Parquet: what is read, and what is refused."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from setrnn.data.example import Example
+from setrnn.data.read import BadRows, ReadOptions, open_dataset
+from setrnn.errors import BadRowError, DataError
+
+
+def read(path, bad_rows=None, **options):
+    split = open_dataset(path, ReadOptions(**options)).require("train")
+    return list(split.read(bad_rows or BadRows()))
+
+
+def write(tmp_path, columns):
+    path = tmp_path / "train.parquet"
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_rows_become_examples(tmp_path):
+    columns = {
+        "id": [1, 2],
+        "text": ["one", "two"],
+        "labels": [["x", "y"], []],
+        "features": [None, ["f"]],
+        "more": [0.5, 0.5],
+    }
+    assert read(write(tmp_path, columns)) == [
+        Example("1", "one", ("x", "y")),
+        Example("2", "two", (), ("f",)),
+    ]
+
+
+def test_rows_are_numbered_across_batches(tmp_path):
+    n_rows = 3000
+    path = write(tmp_path, {"text": ["t"] * n_rows, "labels": [["x"]] * n_rows})
+    assert [example.id for example in read(path)] == [f"train-{n + 1}" for n in range(n_rows)]
+
+
+@pytest.mark.parametrize("kind", [pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_other_kinds_of_strings_are_strings(tmp_path, kind):
+    column = pa.array(["one", "two"]).cast(kind)
+    path = write(tmp_path, {"text": column, "labels": [["x"], ["y"]]})
+    assert [example.text for example in read(path)] == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "problem", "advice"),
+    [
+        (None, ["x"], "'text' must be a string, got null", 'Write ""'),
+        ("t", None, "'labels' must be a list of strings, got null", "or [] for none"),
+        ("t", [None], "'labels' must be a list of strings, got null in it", "Remove it"),
+        ("t", [""], "'labels' holds an empty string", "Remove it"),
+        ("a\0b", ["x"], "'text' holds a NUL character", "Remove it"),
+    ],
+)
+def test_a_bad_row_says_where_what_and_the_way_out(tmp_path, text, labels, problem, advice):
+    path = write(tmp_path, {"text": ["one", text], "labels": [["x"], labels]})
+    with pytest.raises(BadRowError) as caught:
+        read(path)
+    message = str(caught.value)
+    assert message.startswith("train.parquet row 2: ")
+    assert problem in message
+    assert advice in message
+    bad_rows = BadRows("skip")
+    assert len(read(path, bad_rows)) == 1
+    assert bad_rows.n_skipped == 1
+
+
+def test_a_row_that_is_not_utf8_is_a_bad_row(tmp_path):
+    text = pa.array([b"one", b"\xff", b"three"])
+    text = pa.StringArray.from_buffers(3, *text.buffers()[1:])
+    path = write(tmp_path, {"text": text, "labels": [["x"]] * 3})
+    with pytest.raises(BadRowError, match=r"train\.parquet row 2: is not UTF-8"):
+        read(path)
+    assert [example.text for example in read(path, BadRows("skip"))] == ["one", "three"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"texts": ["t"], "labels": [["x"]]}, "has no column 'text'.*Did you mean 'texts'?"),
+        ({"text": ["t"]}, "has no column 'labels'.*--labels-field"),
+        ({"text": [1], "labels": [["x"]]}, "'text' must be a string.*int64"),
+        ({"text": ["t"], "labels": ["x"]}, "'labels' must be a list of strings.* str"),
+        (
+            {"text": ["t"], "labels": [[1]]},
+            "'labels' must be a list of strings.* list",
+        ),
+    ],
+)
+def test_a_wrong_column_is_refused_under_either_policy(tmp_path, columns, says):
+    path = write(tmp_path, columns)
+    for policy in ("stop", "skip"):
+        with pytest.raises(DataError, match=says) as caught:
+            read(path, BadRows(policy))
+        assert not isinstance(caught.value, BadRowError)
+
+
+def test_column_names_that_are_not_utf8_are_refused(tmp_path):
+    path = write(tmp_path, {"text": ["t"], "labels": [["x"]], "another": [1]})
+    path.write_bytes(path.read_bytes().replace(b"another", b"an\xffther"))
+    with pytest.raises(DataError, match=r"train\.parquet .*Parquet"):
+        read(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"{}", b"PAR1" + b"\0" * 100 + b"PAR1"])
+def test_a_broken_file_is_refused(tmp_path, content):
+    path = tmp_path / "train.parquet"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"train\.parquet .*Parquet"):
+        read(path)

@@ -1,0 +1,107 @@
+"""What every reader in the dict must do."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from setrnn.data.example import Example
+from setrnn.data.read import READERS, BadRows, ReadOptions, write_examples
+
+ROW = {"id": "1", "text": "one", "labels": ["x"]}
+
+
+def jsonl(folder, _):
+    write_examples([Example("1", "one", ("x",))], folder / "train.jsonl")
+    return folder
+
+
+def csv(folder, _):
+    (folder / "train.csv").write_text("id,text,labels\n1,one,x\n")
+    return folder
+
+
+def parquet(folder, _):
+    write_examples([Example("1", "one", ("x",))], folder / "train.parquet")
+    return folder
+
+
+def aapd(folder, _):
+    (folder / "text_train").write_text("one\n")
+    (folder / "label_train").write_text("x\n")
+    return folder
+
+
+def rcv1(folder, _):
+    (folder / "lyrl2004_tokens_train.dat").write_text(".I 1\n.W\none\n\n")
+    (folder / "rcv1-v2.topics.qrels").write_text("x 1 1\n")
+    return folder
+
+
+def reuters(folder, _):
+    (folder / "reut2-000.sgm").write_text(
+        '<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" NEWID="1">\n<TOPICS><D>x</D></TOPICS>\n'
+        "<TEXT><BODY>one</BODY></TEXT>\n</REUTERS>\n"
+    )
+    return folder
+
+
+def huggingface(_, monkeypatch):
+    module = types.ModuleType("datasets")
+    module.load_dataset = lambda name, split, streaming: {"train": [ROW]}
+    monkeypatch.setitem(sys.modules, "datasets", module)
+    return Path("hf:news")
+
+
+def label_studio(folder, _):
+    write_examples([Example("1", "one", ("x",))], folder / "train.json")
+    return folder
+
+
+WAYS = (jsonl, csv, parquet, aapd, rcv1, reuters, label_studio, huggingface)
+FIXTURES = {way.__name__.replace("_", "-"): way for way in WAYS}
+
+
+def test_every_reader_has_a_fixture():
+    assert FIXTURES.keys() == READERS.keys()
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_an_empty_folder_holds_nothing(name, tmp_path):
+    assert READERS[name].find(tmp_path, ReadOptions()) == {}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_an_unrelated_file_holds_nothing(name, tmp_path):
+    (tmp_path / "notes.txt").write_text("one\n")
+    assert READERS[name].find(tmp_path / "notes.txt", ReadOptions()) == {}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_another_readers_files_hold_nothing(name, tmp_path, monkeypatch):
+    for other, write in FIXTURES.items():
+        if other != name:
+            folder = tmp_path / other
+            folder.mkdir()
+            place = write(folder, monkeypatch)
+            assert READERS[name].find(place, ReadOptions()) == {}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_split_can_be_read_twice(name, tmp_path, monkeypatch):
+    split = READERS[name].find(FIXTURES[name](tmp_path, monkeypatch), ReadOptions())["train"]
+    first, second = list(split.read(BadRows())), list(split.read(BadRows()))
+    assert first == second
+    assert [(example.text, example.labels) for example in first] == [("one", ("x",))]
+    assert all(file.is_file() for file in split.files)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_two_readings_can_go_on_side_by_side(name, tmp_path, monkeypatch):
+    split = READERS[name].find(FIXTURES[name](tmp_path, monkeypatch), ReadOptions())["train"]
+    pairs = list(zip(split.read(BadRows()), split.read(BadRows()), strict=True))
+    assert len(pairs) == 1
+    assert pairs[0][0] == pairs[0][1]

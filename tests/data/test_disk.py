@@ -1,0 +1,417 @@
+import errno
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from setrnn.data.disk import (
+    locked,
+    recovered,
+    remove_leftovers,
+    remove_stale_lock,
+    whole_file,
+    whole_folder,
+)
+from setrnn.errors import BusyError, DataError
+
+
+class Interrupted(BaseException):
+    """As a Ctrl-C: no `except Exception` stops it."""
+
+
+def write(target, content):
+    """Write a folder of two files and a subfolder."""
+    with whole_folder(target) as folder:
+        (folder / "a.txt").write_text(content)
+        (folder / "part").mkdir()
+        (folder / "part" / "b.txt").write_text(content)
+
+
+def content_of(target):
+    """The content of a whole folder; fails on a mixture."""
+    folder = recovered(target)
+    contents = {file.read_text() for file in folder.rglob("*.txt")}
+    assert len(list(folder.rglob("*.txt"))) == 2
+    assert len(contents) == 1
+    return contents.pop()
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "model"
+
+
+def test_the_folder_appears_whole(target):
+    with whole_folder(target) as folder:
+        (folder / "a.txt").write_text("x")
+        assert not target.exists()
+    assert names_in(target) == ["a.txt"]
+    assert names_in(target.parent) == ["model"]
+
+
+def test_files_are_flushed_through_descriptors_open_for_writing(target, monkeypatch):
+    """Windows refuses to flush a descriptor that is read-only."""
+    flushed = []
+
+    def flush(descriptor):
+        flushed.append(os.write(descriptor, b""))  # raises OSError if it is read-only
+
+    monkeypatch.setattr(os, "fsync", flush)
+    monkeypatch.setattr("setrnn.data.disk._flush_folder", lambda folder: None)
+    write(target, "new")
+    assert flushed == [0, 0]
+    assert content_of(target) == "new"
+
+
+def test_a_file_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
+    file = tmp_path / "scores.json"
+    flushed = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append(file.exists()))
+    with whole_file(file) as stream:
+        stream.write(b"{}")
+    assert flushed == [False, True], "first the content, then the name"
+    assert file.read_bytes() == b"{}"
+
+
+def test_missing_parents_are_made(tmp_path):
+    write(tmp_path / "a" / "b" / "model", "new")
+    assert content_of(tmp_path / "a" / "b" / "model") == "new"
+
+
+def test_a_folder_already_there_is_replaced_with_nothing_left_over(target):
+    for content in ("old", "new", "newest"):
+        write(target, content)
+        assert content_of(target) == content
+        assert names_in(target.parent) == ["model"]
+
+
+def test_others_may_read_the_folder(target):
+    write(target, "new")
+    assert target.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_relative_name_works(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for content in ("old", "new"):
+        write(Path("model"), content)
+        assert content_of(Path("model")) == content
+    assert names_in(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, Interrupted])
+@pytest.mark.parametrize("is_old_there", [True, False])
+def test_a_block_that_fails_leaves_what_was_there(target, error, is_old_there):
+    if is_old_there:
+        write(target, "old")
+
+    def write_half():
+        with whole_folder(target) as folder:
+            (folder / "a.txt").write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        write_half()
+    assert names_in(target.parent) == (["model"] if is_old_there else [])
+    if is_old_there:
+        assert content_of(target) == "old"
+
+
+# Every call that can fail on the way, and how it is reached.
+FAULTS = {
+    "mkdir": (Path, "mkdir"),
+    "fsync": (os, "fsync"),
+    "open": (Path, "open"),
+    "exists": (Path, "exists"),
+    "rename": (Path, "rename"),
+    "rmtree": (shutil, "rmtree"),
+}
+
+
+def fail_at(monkeypatch, fault, n, error, is_lasting):
+    """Make the n-th call fail, and those after it too if the trouble lasts."""
+    place, name = FAULTS[fault]
+    true_call = getattr(place, name)
+    calls = iter(range(1, 10_000))
+
+    def call(*args, **kwargs):
+        number = next(calls)
+        if number == n or (is_lasting and number > n):
+            raise error
+        return true_call(*args, **kwargs)
+
+    monkeypatch.setattr(place, name, call)
+    return calls
+
+
+@pytest.mark.parametrize("is_lasting", [False, True], ids=["once", "lasting"])
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), Interrupted()], ids=repr)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_at_any_call_leaves_the_old_or_the_new(
+    target, monkeypatch, fault, error, is_lasting
+):
+    write(target, "old")
+    n = 0
+    n_faults = 0
+    while n == n_faults:
+        n += 1
+        with monkeypatch.context() as patch:
+            fail_at(patch, fault, n, error, is_lasting)
+            try:
+                write(target, "new")
+            except (OSError, DataError, Interrupted):
+                n_faults += 1
+        assert content_of(target) in ("old", "new")
+        if not is_lasting:
+            assert len(names_in(target.parent)) <= 2, "at most one folder is left aside"
+        write(target, "old")
+        assert content_of(target) == "old"
+    assert n_faults >= 1, "the fault was never reached"
+
+
+def test_a_folder_left_aside_by_a_kill_comes_back(target):
+    """The state between the two renames."""
+    write(target, "old")
+    target.rename(target.with_name(".model.previous"))
+    assert content_of(target) == "old"
+    assert names_in(target.parent) == ["model"]
+
+
+def test_a_kill_between_the_renames_does_not_hinder_the_next_write(target):
+    write(target, "old")
+    target.rename(target.with_name(".model.previous"))
+    write(target, "new")
+    assert content_of(target) == "new"
+    assert names_in(target.parent) == ["model"]
+
+
+def test_a_half_removed_old_folder_does_not_come_back(target):
+    """The state of a kill while the old folder was being removed."""
+    write(target, "new")
+    aside = target.with_name(".model.previous")
+    aside.mkdir()
+    (aside / "a.txt").write_text("old")
+    assert content_of(target) == "new"
+    write(target, "newest")
+    assert content_of(target) == "newest"
+    assert names_in(target.parent) == ["model"]
+
+
+def test_recovering_leaves_a_whole_folder_and_a_missing_one_alone(target):
+    assert recovered(target) == target
+    assert not target.exists()
+    write(target, "new")
+    assert recovered(target) == target
+    assert content_of(target) == "new"
+
+
+def test_a_reader_between_the_renames_does_not_make_the_write_fail(target, monkeypatch):
+    """Who loads a model while it is replaced gets the old one; the new one still arrives."""
+    write(target, "old")
+    true_rename = Path.rename
+    seen = []
+
+    def rename(path, to):
+        result = true_rename(path, to)
+        if path == target and not seen:
+            seen.append(None)
+            seen[0] = content_of(target)
+        return result
+
+    monkeypatch.setattr(Path, "rename", rename)
+    write(target, "new")
+    monkeypatch.undo()
+    assert seen in ([], ["old"])
+    assert content_of(target) == "new"
+    assert names_in(target.parent) == ["model"]
+
+
+def test_a_link_to_a_folder_can_be_written_through_again_and_again(tmp_path):
+    write(tmp_path / "real", "old")
+    link = tmp_path / "model"
+    link.symlink_to(tmp_path / "real", target_is_directory=True)
+    for content in ("new", "newer", "newest"):
+        write(link, content)
+        assert content_of(link) == content
+        assert not [name for name in names_in(tmp_path) if name.startswith(".")]
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="model"):
+        write(tmp_path / "file" / "model", "new")
+
+
+def test_a_file_in_the_way_is_not_lost(target):
+    target.write_text("precious")
+    try:
+        write(target, "new")
+    except (DataError, OSError):
+        assert target.read_text() == "precious"
+    else:
+        assert not target.with_name(".model.previous").exists(), "moved aside without a word"
+
+
+def mode_of(path):
+    return path.stat().st_mode & 0o777
+
+
+def test_a_private_folder_stays_private(target):
+    write(target, "old")
+    target.chmod(0o700)
+    (target / "a.txt").chmod(0o600)
+    with whole_folder(target) as folder:
+        assert mode_of(folder) == 0o700, "private from the start"
+        (folder / "a.txt").write_text("new")
+        (folder / "more.txt").write_text("new")
+    assert [mode_of(path) for path in (target, target / "a.txt", target / "more.txt")] == [
+        0o700,
+        0o600,
+        0o600,
+    ]
+
+
+def test_a_private_file_stays_private(tmp_path):
+    file = tmp_path / "predictions.jsonl"
+    file.write_text("old")
+    file.chmod(0o600)
+    with whole_file(file) as stream:
+        (temporary,) = set(tmp_path.iterdir()) - {file}
+        assert mode_of(temporary) == 0o600, "private from the start"
+        stream.write(b"new")
+    assert (mode_of(file), file.read_text()) == (0o600, "new")
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_names_the_file_and_the_way_out(tmp_path, code):
+    file, folder = tmp_path / "scores.json", tmp_path / "model"
+    full = OSError(code, os.strerror(code))
+    with pytest.raises(DataError, match=r"scores\.json.* Free"), whole_file(file, " Free some."):
+        raise full
+    with pytest.raises(DataError, match=r"model.* Free"), whole_folder(folder, " Free some."):
+        raise full
+    assert names_in(tmp_path) == []
+
+
+def test_an_error_of_reading_is_not_called_one_of_writing(tmp_path):
+    with pytest.raises(PermissionError), whole_file(tmp_path / "scores.json"):
+        raise PermissionError(errno.EACCES, "Permission denied", "input.csv")
+
+
+WRITE_AND_DIE = """
+import os, signal, sys
+from pathlib import Path
+from setrnn.data.disk import whole_file, whole_folder
+with whole_file(Path(sys.argv[1]) / "scores.json"), whole_folder(Path(sys.argv[1]) / "model"):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_later_write_removes_what_a_killed_process_left(tmp_path):
+    killed = subprocess.run([sys.executable, "-c", WRITE_AND_DIE, str(tmp_path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(names_in(tmp_path)) == 2
+    with whole_file(tmp_path / "other.json"):
+        pass
+    assert names_in(tmp_path) == ["other.json"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux has /proc")
+def test_a_killed_process_that_nobody_waited_for_counts_as_ended(tmp_path):
+    """In a container, the first process may never wait for those that it adopts."""
+    killed = subprocess.Popen([sys.executable, "-c", WRITE_AND_DIE, str(tmp_path)])
+    os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)  # it stays a zombie
+    remove_leftovers(tmp_path)
+    assert names_in(tmp_path) == []
+    killed.wait()
+
+
+def test_what_a_running_process_writes_and_what_is_not_ours_stays(tmp_path):
+    others = [".model.0123abcd", ".scores.json.swp", "setrnn-0123ab-1-01234567"]
+    for name in others:
+        (tmp_path / name).write_text("")
+    with whole_file(tmp_path / "scores.json") as stream, whole_folder(tmp_path / "model"):
+        remove_leftovers(tmp_path)
+        stream.write(b"{}")
+    assert names_in(tmp_path) == sorted([*others, "model", "scores.json"])
+
+
+def test_what_another_machine_writes_stays(tmp_path):
+    """Its process is not ours to see."""
+    name = ".model.setrnn-000000-999999999-01234567"
+    (tmp_path / name).mkdir()
+    remove_leftovers(tmp_path)
+    assert names_in(tmp_path) == [name]
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from setrnn.data.disk import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(target):
+    """A process that holds the lock of the target."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(target)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout.readline() == b"held\n"
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_a_lock_that_is_held_is_refused_with_the_process(target, holder):
+    with pytest.raises(BusyError, match=f"model.*process {holder.pid}"), locked(target, wait=False):
+        pass
+
+
+def test_a_lock_is_waited_for(target, holder):
+    timer = threading.Timer(0.2, holder.stdin.close)
+    timer.start()
+    with locked(target):
+        assert holder.wait(10) == 0
+    timer.join()
+    assert names_in(target.parent) == []
+
+
+def test_the_lock_of_a_killed_process_is_removed_and_that_of_a_running_one_stays(target, holder):
+    remove_stale_lock(target)
+    assert names_in(target.parent) == [".model.lock"]
+    holder.kill()
+    holder.wait()
+    remove_stale_lock(target)
+    assert names_in(target.parent) == []
+
+
+def test_the_lock_of_a_killed_process_is_free(target, holder):
+    holder.kill()
+    holder.wait()
+    with locked(target, wait=False):
+        (lock,) = target.parent.iterdir()
+        assert re.fullmatch(r"\d+\n", lock.read_text())
+    assert names_in(target.parent) == [], "no lock file stays"
+
+
+def test_a_read_only_folder_is_neither_replaced_nor_moved(target, monkeypatch):
+    """The parent may be writable: the folder could be moved, but not removed then."""
+    write(target, "old")
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != target)
+    with pytest.raises(DataError, match="model is read-only"):
+        write(target, "new")
+    assert content_of(target) == "old"
+    assert names_in(target.parent) == ["model"]

@@ -1,0 +1,204 @@
+import json
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+
+from setrnn.config import Config, EncoderSettings, TextSettings
+from setrnn.data.cache import Source, prepared_path
+from setrnn.data.example import Example
+from setrnn.data.preparing import prepare
+from setrnn.data.text.subwords import (
+    SubwordEncoder,
+    check_same_tokenizer,
+    load_text_encoder,
+    pretrained_encoder,
+)
+from setrnn.data.text.words import TextEncoder
+from setrnn.errors import DataError, MissingExtraError, ModelError
+from tiny_transformers import minilm, tiny_tokenizer
+
+TEXTS = ["Clubs bank on the rain.", "", "the court " * 40, "школа", "budgeting \ud800"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tokenizer")
+    tiny_tokenizer().save(str(folder / "tokenizer.json"))
+    return folder
+
+
+@pytest.fixture
+def settings(folder):
+    return TextSettings(tokenizer=str(folder), max_tokens=12)
+
+
+@pytest.fixture
+def encoder(settings):
+    return pretrained_encoder(settings)
+
+
+def tokens_of(encoder, *texts, **more):
+    return [[encoder.tokens[index] for index in row] for row in encoder.encode(texts, **more)]
+
+
+def test_a_text_becomes_the_tokenizers_own_subwords_with_its_special_tokens(encoder):
+    assert tokens_of(encoder, "Clubs bank") == [["[CLS]", "club", "##s", "bank", "[SEP]"]]
+
+
+def test_nothing_is_padded_and_the_length_is_ours(encoder):
+    rows = encoder.encode(TEXTS)
+    assert rows.lengths.tolist()[1:4] == [2, 12, 3]
+    assert (rows.values < encoder.n_tokens).all()
+
+
+def test_a_long_text_keeps_its_last_special_token(encoder):
+    (row,) = tokens_of(encoder, "the court " * 40)
+    assert row == ["[CLS]", *["the", "court"] * 5, "[SEP]"]
+
+
+def test_what_is_beside_a_text_changes_nothing(encoder):
+    together = encoder.encode(TEXTS)
+    for text, row in zip(TEXTS, together, strict=True):
+        np.testing.assert_array_equal(encoder.encode([text])[0], row)
+
+
+def test_features_stand_behind_the_text_and_before_its_end(encoder):
+    rows = tokens_of(encoder, "rain", "clubs", features=[["film", "banks"], []])
+    assert rows == [
+        ["[CLS]", "rain", "film", "bank", "##s", "[SEP]"],
+        ["[CLS]", "club", "##s", "[SEP]"],
+    ]
+
+
+def test_a_long_text_makes_room_for_features_and_these_for_the_text(encoder):
+    (row,) = tokens_of(encoder, "the court " * 40, features=[["film"]])
+    assert row[-3:] == ["the", "film", "[SEP]"]
+    assert len(row) == 12
+    (row,) = tokens_of(encoder, "rain", features=[["film"] * 50])
+    assert row == ["[CLS]", "rain", *["film"] * 6, "[SEP]"]
+
+
+def test_save_and_load_change_nothing(encoder, settings, tmp_path):
+    encoder.save(tmp_path / "t.json")
+    again = load_text_encoder(tmp_path / "t.json", settings)
+    assert isinstance(again, SubwordEncoder)
+    assert again.tokenizer.to_str() == encoder.tokenizer.to_str()
+    np.testing.assert_array_equal(again.encode(TEXTS).values, encoder.encode(TEXTS).values)
+
+
+def test_ids_without_a_token_count(tmp_path):
+    values = json.loads(tiny_tokenizer().to_str())
+    values["model"]["vocab"]["zebra"] = 500
+    encoder = SubwordEncoder(Tokenizer.from_str(json.dumps(values)), 12)
+    assert encoder.n_tokens == 501
+    assert encoder.tokens[500] == "zebra"
+    assert encoder.tokens[499] == ""
+
+
+def examples():
+    return iter([Example("a", "the rain", ("x",)), Example("b", "clubs", ("x", "y"), ("film",))])
+
+
+def test_the_prepared_form_holds_the_subword_ids(settings, encoder, tmp_path):
+    prepared = prepare({"train": examples}, tmp_path / "p", "p", settings, {})
+    assert isinstance(prepared.encoder, SubwordEncoder)
+    rows = [row.tolist() for row in prepared.split("train").tokens]
+    expected = encoder.encode(["the rain", "clubs"], [[], ["film"]])
+    assert rows == [row.tolist() for row in expected]
+    assert prepared.description["n_tokens"] == encoder.n_tokens
+
+
+def test_the_cache_depends_on_what_the_tokenizer_is_not_on_where_it_lies(folder, tmp_path):
+    (tmp_path / "train.jsonl").write_text('{"text": "a", "labels": []}\n')
+    source = Source(str(tmp_path / "train.jsonl"))
+    key = partial(prepared_path, source, source.open())
+    own = key(TextSettings(tokenizer=str(folder)))
+    copy, other = tmp_path / "copy", tmp_path / "other"
+    for place in (copy, other):
+        place.mkdir()
+        tiny_tokenizer().save(str(place / "tokenizer.json"))
+    changed = (other / "tokenizer.json").read_text().replace('"rain"', '"snow"')
+    (other / "tokenizer.json").write_text(changed)
+    assert key(TextSettings(tokenizer=str(copy))) == own
+    assert key(TextSettings(tokenizer=str(other))) != own
+    assert key(TextSettings(tokenizer=str(folder), max_tokens=9)) != own
+    assert key(TextSettings()) != own
+
+
+def transformer_at(path):
+    return Config(encoder=EncoderSettings("transformer", str(path)))
+
+
+def test_data_of_another_tokenizer_is_refused(settings, encoder, small_prepared, tmp_path):
+    words, tiny, real = Config(), transformer_at(settings.tokenizer), transformer_at(minilm())
+    check_same_tokenizer(tmp_path, tiny, encoder)
+    check_same_tokenizer(tmp_path, words, small_prepared.encoder)
+    for config in (words, Config(text=settings)):
+        with pytest.raises(DataError, match="prepared for a transformer"):
+            check_same_tokenizer(tmp_path, config, encoder)
+    for config, own in ((tiny, small_prepared.encoder), (real, encoder)):
+        with pytest.raises(DataError, match="another tokenizer"):
+            check_same_tokenizer(tmp_path, config, own)
+
+
+@pytest.mark.parametrize("name", ["/no/such/folder", "./models/mine", "a/b/c"])
+def test_a_folder_that_is_not_there_is_one_line(name):
+    with pytest.raises(ModelError, match=f"there is no folder {name}"):
+        pretrained_encoder(TextSettings(tokenizer=name))
+
+
+def test_a_folder_without_a_tokenizer_is_one_line(tmp_path):
+    with pytest.raises(ModelError, match=r"has no tokenizer: it lacks tokenizer.json\.$"):
+        pretrained_encoder(TextSettings(tokenizer=str(tmp_path)))
+
+
+def test_a_damaged_tokenizer_is_one_line(tmp_path):
+    (tmp_path / "tokenizer.json").write_text('{"version": "1.0", "mod')
+    with pytest.raises(ModelError, match="is not a tokenizer file, or is cut short"):
+        pretrained_encoder(TextSettings(tokenizer=str(tmp_path)))
+
+
+def test_a_hub_that_does_not_answer_is_one_line(monkeypatch):
+    import transformers
+
+    def fail(name):
+        raise OSError(f"We could not connect\nto load {name}")
+
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", fail)
+    with pytest.raises(ModelError, match="could not be downloaded") as error:
+        pretrained_encoder(TextSettings(tokenizer="some/name"))
+    assert "\n" not in str(error.value)
+
+
+def test_a_slow_tokenizer_is_read_through_the_library(tmp_path):
+    vocabulary = tiny_tokenizer().get_vocab()
+    tokens = sorted(vocabulary, key=vocabulary.get)
+    (tmp_path / "vocab.txt").write_text("\n".join(tokens))
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
+    encoder = pretrained_encoder(TextSettings(tokenizer=str(tmp_path), max_tokens=12))
+    assert tokens_of(encoder, "Clubs bank") == [["[CLS]", "club", "##s", "bank", "[SEP]"]]
+
+
+def test_without_the_library_the_extra_is_named(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    (tmp_path / "vocab.txt").write_text("[PAD]")
+    with pytest.raises(MissingExtraError, match=r"pip install 'setrnn\[hf\]'"):
+        pretrained_encoder(TextSettings(tokenizer=str(tmp_path)))
+
+
+def test_words_stay_what_they_are(small_prepared):
+    assert type(small_prepared.encoder) is TextEncoder
+
+
+def test_minilm_reads_as_its_own_library_does():
+    from transformers import AutoTokenizer
+
+    encoder = pretrained_encoder(TextSettings(tokenizer=str(minilm()), max_tokens=20))
+    theirs = AutoTokenizer.from_pretrained(minilm())
+    texts = ["Deep learning for multi-label text.", "", "graph neural networks " * 30]
+    expected = theirs(texts, truncation=True, max_length=20)["input_ids"]
+    assert [row.tolist() for row in encoder.encode(texts)] == expected

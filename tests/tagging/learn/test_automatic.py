@@ -1,0 +1,306 @@
+"""Training without a method."""
+
+import json
+import shutil
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import setrnn
+from setrnn.data import newsroom
+from setrnn.data.cache import Source
+from setrnn.data.example import Example
+from setrnn.data.read import write_examples
+from setrnn.errors import ConfigError, ModelError
+from setrnn.metrics import LOWER_IS_BETTER, MEASURES
+from setrnn.progress import Note
+from setrnn.tagging.learn.automatic import Automatic
+from setrnn.tagging.learn.data import read_settings
+from setrnn.tagging.learn.member_candidates import list_candidates
+from setrnn.tagging.learn.planning import Clock, Planner
+from setrnn.training.speed import Speed, time_prediction
+from small_taggers import SMALL_OVERRIDES, with_thresholds
+from tiny_transformers import save_transformer
+
+QUICK = [*SMALL_OVERRIDES, "training.epochs=2", "classical.max_steps=5", "classical.max_pairs=0"]
+NAMES = ["br-support", "pcc", "set-rnn-exact", "sigmoid", "set-rnn-exact-2", "sigmoid-2"]
+
+
+@pytest.fixture(scope="module")
+def trained(small_prepared, tmp_path_factory):
+    """A model without a limit on time, and its folder."""
+    out = tmp_path_factory.mktemp("automatic") / "model"
+    tagger = setrnn.train(small_prepared, out=out, budget=0, device="cpu", settings=QUICK)
+    return tagger, out
+
+
+@pytest.fixture
+def no_time(monkeypatch):
+    """Every network is far too slow."""
+    slow = Speed(training=1e6, predicting=1.0)
+    monkeypatch.setattr("setrnn.tagging.learn.member_training.measure_speed", lambda *_: slow)
+
+
+def collect(notes):
+    return lambda event: notes.append(event) if isinstance(event, Note) else None
+
+
+def test_the_mixture_is_at_least_as_good_as_each_member_by_every_rule(trained):
+    tagger, _ = trained
+    assert [each["name"] for each in tagger.notes["automatic"]["members"]] == NAMES
+    for fitted in tagger.notes["mixture"]["rules"].values():
+        sign = -1 if fitted["measure"] in LOWER_IS_BETTER else 1
+        assert sign * fitted["mixture"] >= max(sign * each for each in fitted["members"]) - 1e-12
+
+
+def test_the_model_predicts_by_the_rule_of_its_measure_and_says_so(trained, small_examples):
+    tagger, out = trained
+    texts = [example.text for example in small_examples["test"]]
+    for model in (tagger, setrnn.load(out, "cpu")):
+        assert model.rule == "f1"
+        assert model.tag(texts) == model.tag(texts, rule="f1")
+    readme = (out / "README.md").read_text()
+    assert all(name in readme for name in NAMES)
+    assert "2 epochs" in readme
+
+
+def test_a_description_that_a_person_wrote_is_kept(trained, tmp_path):
+    tagger, _ = trained
+    tagger.save(tmp_path / "m")
+    tagger.save(tmp_path / "m")
+    (tmp_path / "m" / "README.md").write_text("mine")
+    tagger.save(tmp_path / "m")
+    assert (tmp_path / "m" / "README.md").read_text() == "mine"
+
+
+def test_what_was_trained_before_is_not_trained_again_and_the_bits_are_the_same(
+    trained, small_prepared, tmp_path
+):
+    _, done = trained
+    out = tmp_path / "model"
+    shutil.copytree(f"{done}.run", f"{out}.run")
+    run = tmp_path / "model.run"
+    (run / "saved").unlink()
+    shutil.rmtree(run / "sigmoid-2")  # it is trained in a process of its own this time
+    shutil.rmtree(run / "sigmoid-2.run")
+    plan = json.loads((run / "plan.json").read_text())
+    del plan["members"]["sigmoid-2"]
+    (run / "plan.json").write_text(json.dumps(plan))
+    arguments = {"out": out, "budget": 0, "jobs": 2, "device": "cpu", "settings": QUICK}
+    with pytest.raises(ConfigError, match="--resume"):
+        setrnn.train(small_prepared, **arguments)
+    with pytest.raises(ConfigError, match="measure"):
+        setrnn.train(small_prepared, resume=True, measure="label-f1", **arguments)
+    notes = []
+    setrnn.train(small_prepared, resume=True, on_progress=collect(notes), **arguments)
+    before = [each.text for each in notes if "trained before" in each.text]
+    assert [text.partition(":")[0] for text in before] == NAMES[:-1]
+    assert (out / "model.safetensors").read_bytes() == (done / "model.safetensors").read_bytes()
+    assert (run / "saved").exists()
+
+
+def test_a_budget_that_is_used_up_mixes_what_is_finished(trained, small_prepared, tmp_path):
+    out, arguments = tmp_path / "model", {"budget": 1e-4, "device": "cpu", "settings": QUICK}
+    run = Path(shutil.copytree(f"{trained[1]}.run", f"{out}.run"))
+    (run / "saved").unlink()
+    shutil.rmtree(run / "set-rnn-exact-2")  # its run is still there
+    for name in ("sigmoid-2", "sigmoid-2.run"):
+        shutil.rmtree(run / name)
+    setrnn.train(small_prepared, out=out, resume=True, **arguments)
+    automatic = setrnn.load(out).notes["automatic"]
+    assert [each["name"] for each in automatic["members"]] == NAMES[:-1]
+    assert automatic["left_out"] == {"sigmoid-2": "no time was left"}
+
+
+def test_a_network_is_not_trained_among_the_members_of_a_mixture(trained, small_prepared):
+    _, out = trained
+    with pytest.raises(ModelError, match="without a method"):
+        setrnn.train(small_prepared, "sigmoid", out=out, device="cpu", settings=QUICK)
+
+
+def test_networks_that_are_too_slow_are_left_out(no_time, small_prepared):
+    notes = []
+    tagger = setrnn.train(
+        small_prepared, budget=1, device="cpu", settings=QUICK, on_progress=collect(notes)
+    )
+    automatic = tagger.notes["automatic"]
+    assert [each["name"] for each in automatic["members"]] == NAMES[:2]
+    assert list(automatic["left_out"]) == NAMES[2:]
+    assert any("--budget" in hint for hint in automatic["better"])
+    assert not any("is left out" in each.text for each in notes), "the summary says it once"
+
+
+def test_a_budget_that_is_used_up_at_once_still_gives_a_model(small_prepared):
+    tagger = setrnn.train(small_prepared, budget=1e-6, device="cpu", settings=QUICK)
+    assert [each["name"] for each in tagger.notes["automatic"]["members"]] == NAMES[:1]
+
+
+def test_a_finished_training_that_is_resumed_keeps_its_calibration(trained, small_prepared):
+    _, out = trained
+    calibrated = with_thresholds(setrnn.load(out)).save_calibration(out)
+    setrnn.train(small_prepared, out=out, resume=True, budget=0, device="cpu", settings=QUICK)
+    assert setrnn.load(out).version == calibrated.version
+
+
+def test_a_folder_that_is_not_ours_is_refused(small_prepared, tmp_path):
+    (tmp_path / "m.run").mkdir()
+    (tmp_path / "m.run" / "plan.json").write_text("[]")
+    with pytest.raises(ModelError, match="damaged"):
+        setrnn.train(small_prepared, out=tmp_path / "m", settings=QUICK)
+    (tmp_path / "m.run" / "thesis.txt").write_text("precious")
+    with pytest.raises(ModelError, match="not a run"):
+        setrnn.train(small_prepared, out=tmp_path / "m", settings=QUICK)
+    assert (tmp_path / "m.run" / "thesis.txt").exists()
+
+
+@pytest.mark.parametrize("wrong", [{"budget": -1}, {"jobs": 0}, {"measure": "f1"}])
+def test_wrong_arguments_are_refused_before_the_data_is_read(wrong):
+    with pytest.raises(ConfigError):
+        setrnn.train("no-such-data.jsonl", **wrong)
+
+
+@pytest.fixture
+def only(monkeypatch):
+    """Let few candidates become members, so that a training is quick."""
+
+    def choose(*names):
+        chosen = ("br-support", *names)
+        monkeypatch.setattr(
+            "setrnn.tagging.learn.automatic.list_candidates",
+            lambda *given: [each for each in list_candidates(*given) if each.name in chosen],
+        )
+
+    return choose
+
+
+def test_word_vectors_are_chosen_once_and_the_plan_keeps_the_choice(
+    small_prepared, tmp_path, monkeypatch, only
+):
+    only("sigmoid", "sigmoid-2")
+    answers = iter([False, True, True, True])
+    monkeypatch.setattr(Planner, "has_time_for_vectors", lambda *_: next(answers))
+    settings = [each for each in QUICK if not each.startswith("vectors.source")]
+    out = tmp_path / "m"
+    arguments = {"budget": 0, "device": "cpu", "settings": settings, "out": out}
+    setrnn.train(small_prepared, **arguments)
+    networks = [tmp_path / "m.run" / name for name in ("sigmoid", "sigmoid-2")]
+    assert [setrnn.load(each).config.vectors.source for each in networks] == ["none", "none"]
+    shutil.rmtree(networks[1])  # its run is there, and fits the same vectors only
+    (tmp_path / "m.run" / "saved").unlink()
+    notes = []
+    setrnn.train(small_prepared, resume=True, on_progress=collect(notes), **arguments)
+    assert not [each.text for each in notes if "left out" in each.text]
+
+
+def test_running_out_of_memory_while_measuring_leaves_out_the_network(
+    small_prepared, monkeypatch, only
+):
+    only("sigmoid")
+    errors = iter([RuntimeError("can't allocate memory"), RuntimeError("a bug")])
+
+    def fail(*_):
+        raise next(errors)
+
+    monkeypatch.setattr("setrnn.tagging.learn.member_training.measure_speed", fail)
+    tagger = setrnn.train(small_prepared, budget=5, device="cpu", settings=QUICK)
+    assert "memory" in tagger.notes["automatic"]["left_out"]["sigmoid"]
+    with pytest.raises(RuntimeError, match="a bug"):
+        setrnn.train(small_prepared, budget=5, device="cpu", settings=QUICK)
+
+
+def test_an_unfinished_training_is_refused_before_the_data_is_read(tmp_path):
+    plan = {"format": 2, "identity": {}, "learns_vectors": None, "members": {}, "n_mixed": None}
+    (tmp_path / "m.run").mkdir()
+    (tmp_path / "m.run" / "plan.json").write_text(json.dumps({**plan, "seconds": 1.0}))
+    with pytest.raises(ConfigError, match="--resume"):
+        setrnn.train("no-such-data.jsonl", out=tmp_path / "m", device="cpu")
+
+
+def test_the_threads_of_a_network_do_not_depend_on_the_number_of_jobs(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.setattr("setrnn.model.devices.n_cores", lambda: 8)
+    asked = read_settings("default", None, (), None, None)
+    found = [
+        Automatic(Source("x"), asked, None, "cpu", False, Clock(None, 0.0), n_jobs, print)
+        for n_jobs in (1, 2, 4)
+    ]
+    assert {each.n_threads for each in found} == {2}
+
+
+def test_members_with_a_transformer_are_timed_on_their_own_tokens(tmp_path, monkeypatch, only):
+    only("transformer-sigmoid")
+    monkeypatch.setenv("SETRNN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(
+        "setrnn.tagging.learn.member_training.measure_speed",
+        lambda *_: Speed(training=1e-4, predicting=1e-4),
+    )
+    timed = []
+
+    def note(system, prepared):
+        timed.append(prepared.text_settings.tokenizer == "words")
+        return time_prediction(system, prepared)
+
+    monkeypatch.setattr("setrnn.tagging.learn.member_training.time_prediction", note)
+    examples = islice(newsroom.examples("train"), 100)
+    write_examples(examples, tmp_path / "few.jsonl")
+    folder = save_transformer(tmp_path / "tiny")
+    settings = [*QUICK, "training.epochs=1", "text.max_tokens=16", f"encoder.path={folder}"]
+    setrnn.train(
+        tmp_path / "few.jsonl", budget=60, device="cpu", preset="transformer", settings=settings
+    )
+    assert timed == [True, False]
+
+
+def write_documents(file, texts_and_labels):
+    examples = [
+        Example(str(n), text, labels, ()) for n, (text, labels) in enumerate(texts_and_labels)
+    ]
+    write_examples(examples, file)
+    return file
+
+
+@pytest.fixture
+def warn(tmp_path, monkeypatch, no_time):
+    """Train on a few documents; return the warnings and the tagger."""
+    monkeypatch.setenv("SETRNN_CACHE", str(tmp_path / "cache"))
+
+    def run(documents):
+        notes = []
+        file = write_documents(tmp_path / "few.jsonl", documents)
+        tagger = setrnn.train(
+            file, budget=1, device="cpu", settings=QUICK, on_progress=collect(notes)
+        )
+        return [each.text for each in notes if each.is_warning], tagger
+
+    return run
+
+
+def test_a_model_that_learned_nothing_is_not_silent(warn):
+    random = np.random.default_rng(0)
+    noise = [(f"word{random.integers(50)} number{n}", (f"l{n % 7}",)) for n in range(160)]
+    texts, _ = warn(noise)
+    assert any("learned little or nothing" in text for text in texts)
+
+
+def test_a_model_of_one_label_per_document_is_sensible(warn):
+    texts, tagger = warn([(f"topic{n % 4} copy{n}", (f"l{n % 4}",)) for n in range(160)])
+    assert not texts
+    assert tagger.tag(["topic3"])[0].labels == ("l3",)
+
+
+def test_few_documents_are_enough_for_a_model(warn):
+    texts, tagger = warn([(f"topic{n % 2} copy{n}", (f"l{n % 2}",)) for n in range(24)])
+    assert any("no networks" in text for text in texts)
+    assert tagger.tag(["topic1"])[0].labels == ("l1",)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_the_measure_chooses_the_rule(small_prepared, measure):
+    tagger = setrnn.train(small_prepared, "br", measure=measure.replace("_", "-"), settings=QUICK)
+    rules = {"instance_f1": "f1", "subset_accuracy": "set", "hamming_loss": "hamming"}
+    assert tagger.rule == rules.get(measure, measure.replace("_", "-"))
+    # 60 valid documents give no thresholds: without them, the model predicts by f1.
+    needs_thresholds = measure in ("label_f1", "micro_f1")
+    assert tagger.rule_or_own(None) == ("f1" if needs_thresholds else tagger.rule)

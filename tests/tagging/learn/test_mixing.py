@@ -1,0 +1,346 @@
+from contextlib import nullcontext
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import setrnn
+from setrnn.config import Config, MixtureConfig, TextSettings, from_dict, load_config
+from setrnn.data.labels import LabelVocabulary
+from setrnn.data.preparing import prepare
+from setrnn.errors import ConfigError, DataError, ModelError
+from setrnn.metrics import LOWER_IS_BETTER
+from setrnn.models.folder import load_model, save_model
+from setrnn.systems.mixture_candidates import Weights
+from setrnn.systems.relabelled import RelabelledSystem
+from setrnn.systems.rules import RULES
+from setrnn.tagging.documents import example_batches
+from setrnn.tagging.learn.mix import join
+from setrnn.tagging.learn.mixture_outputs import Pairs, collect
+from setrnn.tagging.learn.mixture_weights import fit_likelihood, label_log_probs
+from small_taggers import SMALL, SMALL_OVERRIDES, trained_tagger, with_thresholds
+from tiny_transformers import save_transformer
+
+SET_RULES = [name for name, rule in RULES.items() if rule.source == "sets"]
+
+
+@pytest.fixture(scope="module")
+def valid(small_examples):
+    """The documents to fit on: enough to calibrate too."""
+    return [*small_examples["valid"], *small_examples["test"]]
+
+
+@pytest.fixture(scope="module")
+def members(taggers):
+    return [taggers[name] for name in ("br", "br-support", "set-rnn-exact")]
+
+
+@pytest.fixture(scope="module")
+def calibrated(members, valid):
+    return [setrnn.calibrate(member, valid).tagger for member in members]
+
+
+@pytest.fixture(scope="module")
+def mixed(members, valid):
+    return setrnn.mix(members, valid)
+
+
+@pytest.fixture(scope="module")
+def other_br(small_examples, tmp_path_factory):
+    """A model with the same labels in another order, and another tokenizer."""
+    examples = [*small_examples["train"], *small_examples["train"][:100]]
+    folder = tmp_path_factory.mktemp("other") / "prepared"
+    text = TextSettings(max_words=20, min_count=4)
+    prepared = prepare({"train": lambda: iter(examples)}, folder, "other", text, {})
+    return trained_tagger(prepared, "br", replace(SMALL, text=text))
+
+
+@pytest.mark.parametrize("rule", SET_RULES)
+def test_on_the_documents_it_is_fitted_on_no_member_is_better(mixed, calibrated, valid, rule):
+    """And its notes have the same scores as evaluate gives."""
+    found = mixed.notes["mixture"]["rules"][rule]
+    evaluation = setrnn.evaluate(mixed, valid, rule)
+    assert getattr(evaluation.scores, found["measure"]) == pytest.approx(found["mixture"])
+    for member, score in zip(calibrated, found["members"], strict=True):
+        own = getattr(setrnn.evaluate(member, valid, rule).scores, found["measure"])
+        assert own == pytest.approx(score)
+    best = (min if found["measure"] in LOWER_IS_BETTER else max)(found["members"])
+    is_better = found["mixture"] <= best if rule == "hamming" else found["mixture"] >= best
+    assert is_better
+
+
+def test_the_likelihood_is_at_least_that_of_the_best_member(mixed, members, valid):
+    found = mixed.notes["mixture"]["log_likelihood"]
+    own = [setrnn.evaluate(each, valid).set_log_likelihood.mean for each in members]
+    assert found["members"] == pytest.approx(own)
+    mixture = setrnn.evaluate(mixed, valid).set_log_likelihood.mean
+    assert found["mixture"] == pytest.approx(mixture)
+    assert mixture >= max(own)
+
+
+def test_a_mixture_is_calibrated_saved_and_loaded_to_the_bit(mixed, test_texts, tmp_path):
+    mixed.save(tmp_path / "model")
+    loaded = setrnn.load(tmp_path / "model", device="cpu")
+    assert mixed.calibration is not None
+    assert loaded.config == mixed.config
+    assert loaded.notes == mixed.notes
+    for rule in SET_RULES:
+        assert loaded.tag(test_texts, rule, top=3) == mixed.tag(test_texts, rule, top=3)
+    np.testing.assert_array_equal(loaded.predict_proba(test_texts), mixed.predict_proba(test_texts))
+    known = loaded.complete(test_texts[0], present=mixed.labels.names[:1])
+    assert known == mixed.complete(test_texts[0], present=mixed.labels.names[:1])
+
+
+@pytest.mark.parametrize("rule", SET_RULES)
+def test_a_mixture_of_one_model_is_that_model(tagger, test_texts, rule):
+    if tagger.members:
+        pytest.skip("a mixture is not mixed")
+    alone, own = with_thresholds(join([tagger])), with_thresholds(tagger)
+    pairs = zip(alone.tag(test_texts, rule), own.tag(test_texts, rule), strict=True)
+    for one, other in pairs:
+        assert one.labels == other.labels
+        assert one.probability == pytest.approx(other.probability, rel=1e-3)
+
+
+def test_the_order_of_the_members_and_copies_change_nothing(taggers, valid):
+    members, few = [taggers[name] for name in ("br", "br-support", "pcc")], valid[:60]
+    one, other = (setrnn.mix(each, few) for each in (members, members[::-1]))
+    same = setrnn.mix([*members, members[0]], few)
+    wanted = one.notes["mixture"]["rules"]
+    for found in (other, same):
+        for rule, fitted in found.notes["mixture"]["rules"].items():
+            assert fitted["mixture"] == pytest.approx(wanted[rule]["mixture"], abs=0.02)
+    found = other.notes["mixture"]["weights"][::-1]
+    assert found == pytest.approx(one.notes["mixture"]["weights"], abs=1e-3)
+    assert sum(same.notes["mixture"]["weights"][::3]) == pytest.approx(
+        one.notes["mixture"]["weights"][0], abs=5e-3
+    )
+
+
+def test_members_with_different_tokenizers_and_label_orders_mix(
+    taggers, other_br, small_prepared, valid, test_texts, tmp_path
+):
+    members = [taggers["pcc"], other_br]
+    assert members[0].labels.names != members[1].labels.names
+    mixture = setrnn.mix(members, valid)
+    assert len(mixture.encoder.parts) == 2
+    assert isinstance(mixture.system.systems[1], RelabelledSystem)
+    mixture.save(tmp_path / "model")
+    loaded = setrnn.load(tmp_path / "model")
+    for rule in SET_RULES:
+        assert loaded.tag(test_texts, rule) == mixture.tag(test_texts, rule)
+    for given, kept in zip(members, loaded.members, strict=True):
+        assert kept.labels.names == given.labels.names
+        assert kept.tag(test_texts, top=3) == given.tag(test_texts, top=3)
+    swapped = setrnn.mix(members[::-1], valid)
+    for one, other in zip(swapped.tag(test_texts), mixture.tag(test_texts), strict=True):
+        assert set(one.labels) == set(other.labels)
+        assert one.probability == pytest.approx(other.probability, abs=1e-3)
+    with pytest.raises(DataError, match="vocabulary"):
+        setrnn.evaluate(mixture, small_prepared)
+
+
+def test_a_transformer_and_a_classical_system_mix(
+    taggers, small_examples, valid, test_texts, tmp_path
+):
+    pytest.importorskip("transformers")
+    path = save_transformer(tmp_path / "tiny")
+    config = load_config(
+        overrides=[
+            *SMALL_OVERRIDES,
+            "encoder.name=transformer",
+            f"encoder.path={path}",
+            "text.max_tokens=16",
+            "training.epochs=1",
+        ]
+    )
+    streams = {"train": lambda: iter(small_examples["train"])}
+    prepared = prepare(streams, tmp_path / "prepared", "subwords", config.text, {})
+    members = [taggers["br"], trained_tagger(prepared, "sigmoid", config)]
+    # The few tokens that the transformer knows are the same in some documents.
+    mixture = setrnn.mix(members, valid, allow_training_documents=True)
+    mixture.save(tmp_path / "model")
+    loaded = setrnn.load(tmp_path / "model", device="cpu")
+    assert loaded.tag(test_texts, "f1", top=2) == mixture.tag(test_texts, "f1", top=2)
+
+
+def test_each_tokenizer_of_a_model_folder_is_sealed(taggers, other_br, tmp_path):
+    folder = tmp_path / "model"
+    mixture = join([taggers["pcc"], other_br])
+    mixture.save(folder)
+    mixture.save(folder)  # again: its files are known
+    (folder / "tokenizer-1.json").write_text("{}")
+    with pytest.raises(ModelError, match="tokenizer-1"):
+        setrnn.load(folder)
+    (folder / "tokenizer-1.json").unlink()
+    with pytest.raises(ModelError, match="lacks tokenizer-1"):
+        setrnn.load(folder)
+    join([taggers["pcc"]]).save(folder)
+    assert not (folder / "tokenizer-1.json").exists()
+
+
+def test_members_with_the_same_tokenizer_share_it_and_read_prepared_folders(
+    members, small_prepared
+):
+    mixture = join(members)
+    assert mixture.encoder.parts == (mixture.encoder,)
+    assert setrnn.evaluate(mixture, small_prepared).scores.n_documents == 60
+
+
+def test_other_labels_are_refused_by_name(taggers, valid):
+    labels = taggers["br"].labels
+    other = replace(
+        taggers["br"], labels=LabelVocabulary(("new", *labels.names[1:]), labels.counts)
+    )
+    with pytest.raises(ConfigError, match=f"{labels.names[0]}.*br \\(2\\) has 'new'"):
+        setrnn.mix([taggers["br"], other], valid)
+
+
+def test_what_cannot_be_mixed_is_refused(members, mixed, valid):
+    with pytest.raises(ConfigError, match="list"):
+        setrnn.mix([], valid)
+    with pytest.raises(ConfigError, match="is a mixture"):
+        setrnn.mix([mixed, members[0]], valid)
+    with pytest.raises(DataError, match="20 documents"):
+        setrnn.mix(members, valid[:5])
+    with pytest.raises(ConfigError, match="setrnn mix"):
+        setrnn.train("newsroom", "mixture")
+
+
+def test_a_member_that_no_rule_uses_is_left_out(taggers, valid):
+    bad = taggers["br"]
+    arrays = bad.system.arrays()
+    arrays["weights"] = -10 * arrays["weights"]
+    system = type(bad.system).from_arrays(arrays, None, bad.config, "cpu")
+    notes = []
+    found = setrnn.mix(
+        [taggers["pcc"], replace(bad, system=system)],
+        valid,
+        on_progress=lambda event: notes.append(getattr(event, "text", "")),
+    )
+    assert found.notes["mixture"]["left_out"] == ["br"]
+    assert len(found.members) == 1
+    assert any("Left out" in note for note in notes)
+
+
+def test_a_mixture_is_explained_by_the_member_with_the_most_weight(taggers, test_texts):
+    members = [taggers["br"], taggers["seq2seq-rnn"], taggers["set-rnn"]]
+    mixture = join(members, Weights(np.array([0.3, 0.2, 0.5])))
+    found = mixture.explain(test_texts[0])
+    assert (found.method, found.member) == ("mixture", "set-rnn")
+    assert set(found.predicted.labels) == set(mixture.tag(test_texts[:1])[0].labels)
+    assert "set-rnn" in found.reading_notes()[0]
+    assert "0.50" in found.reading_notes()[0]
+    mixture = join(members, Weights(np.array([0.5, 0.2, 0.3])))
+    assert mixture.explain(test_texts[0]).member == "br"
+
+
+def test_a_wider_beam_is_that_of_all_members(taggers, tmp_path):
+    mixture = join([taggers["br"], taggers["set-rnn"]]).with_beam_width(7)
+    assert mixture.system.systems[1].config.search.beam_width == 7
+    mixture.save(tmp_path / "model")
+    loaded = setrnn.load(tmp_path / "model")
+    assert loaded.system.systems[1].config.search.beam_width == 7
+    with pytest.raises(ConfigError, match="search"):
+        join([taggers["br"]]).with_beam_width(7)
+
+
+def test_maximum_likelihood_is_found():
+    probs = np.random.default_rng(0).dirichlet([0.3] * 3, 400).T
+    weights = fit_likelihood(np.log(probs))
+    value = np.log(weights @ probs).mean()
+    for other in np.random.default_rng(1).dirichlet([1] * 3, 300):
+        assert np.log(other @ probs).mean() <= value + 1e-6
+    with np.errstate(divide="ignore"):
+        impossible = np.log(np.array([[0.0, 0.0], [0.5, 0.5]]))
+    np.testing.assert_allclose(fit_likelihood(impossible), [0, 1], atol=1e-3)
+
+
+def test_labels_are_likely_if_true_ones_are_probable_and_others_are_not():
+    probs = [np.array([0.9, 0.2]), np.array([0.4, 0.5])]
+    pairs = Pairs(np.zeros(2, int), np.arange(2), probs, np.array([True, False]), np.zeros(0))
+    expected = np.log([[0.9, 0.8], [0.4, 0.5]])
+    np.testing.assert_allclose(label_log_probs(pairs), expected)
+    np.testing.assert_allclose(fit_likelihood(label_log_probs(pairs)), [1, 0])
+
+
+def test_only_an_even_sample_of_many_documents_is_fitted_on(members, valid, monkeypatch):
+    monkeypatch.setattr("setrnn.tagging.learn.mixture_outputs.MOST_TO_FIT", 30)
+    tagger = join(members)
+    outputs = collect(tagger, list(example_batches(tagger, valid)))
+    assert len(outputs.fold) == outputs.truth.shape[0] == 30
+
+
+def _without(name):
+    return lambda saved: {"arrays": {k: v for k, v in saved.arrays.items() if k != name}}
+
+
+def _with(name, values):
+    return lambda saved: {"arrays": {**saved.arrays, name: np.array(values)}}
+
+
+def _with_member(**changes):
+    def change(saved):
+        first, *others = saved.config.members
+        members = (replace(first, **changes), *others)
+        return {"config": replace(saved.config, members=members)}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _without("mixture.weights"),
+        _with("mixture.weights", [0.5, 0.5]),
+        _with("mixture.weights", [2.0, -1.0, 0.0]),
+        _with("mixture.weights.f1", [[0.5, 0.5]]),
+        _without("mixture.n_labels"),
+        _with("mixture.n_labels", [3]),
+        _with("mixture.n_labels", [float("1e300")]),
+        _with("members.0.label_ids", [0, 0, 1]),
+        _with("members.1.label_ids", [1, 0]),
+        _without("members.1.chain"),
+        _with_member(method="unheard-of"),
+        _with_member(method="set-rnn"),
+        _with_member(method="mixture"),
+        lambda saved: {"config": replace(saved.config, members=saved.config.members[:2])},
+        lambda saved: {"config": Config()},
+        lambda saved: {"method": "br"},
+    ],
+)
+def test_a_folder_whose_parts_do_not_fit_is_refused(taggers, tmp_path, change):
+    taggers["mixture"].save(tmp_path / "model")
+    saved = load_model(tmp_path / "model")
+    save_model(tmp_path / "other", replace(saved, **change(saved)), "0")
+    with pytest.raises(ModelError) as error:
+        setrnn.load(tmp_path / "other")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "members", [[], 3, ["br"], [{"tokenizer": 1}], [{"config": {"members": []}}], [{"x": 1}]]
+)
+def test_members_that_are_no_settings_are_refused(members):
+    with pytest.raises(ConfigError):
+        from_dict(MixtureConfig, {"members": members})
+
+
+@pytest.mark.parametrize("error", [MemoryError(), KeyboardInterrupt()])
+def test_a_failed_calibration_does_not_lose_the_mixture(
+    taggers, small_examples, tmp_path, monkeypatch, error
+):
+    def fail(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr("setrnn.tagging.trust.calibrate.fit_calibration", fail)
+    monkeypatch.setattr("setrnn.tagging.trust.calibrate.MIN_DOCUMENTS", 20)
+    members = [replace(taggers["br"], rule="hamming")]
+    few, events = small_examples["valid"][:20], []
+    stops = pytest.raises(KeyboardInterrupt) if type(error) is KeyboardInterrupt else nullcontext()
+    with stops:
+        setrnn.mix(members, few, out=tmp_path / "m", on_progress=events.append)
+        assert any("not calibrated" in str(event) for event in events)
+    found = setrnn.load(tmp_path / "m")
+    assert found.calibration is None
+    assert found.rule == "hamming", "the rule of all members"
