@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import setrnn
-from setrnn.progress import Note
 
 METHOD = "set-rnn-exact"
 TINY = [
@@ -85,15 +84,15 @@ def command_of(pid):
 
 @pytest.mark.faults
 @pytest.mark.parametrize("kill", [kill_worker, kill_node])
-def test_a_run_resumes_elsewhere_with_the_same_bits(kill, cluster, small_prepared, tmp_path, tries):
+def test_a_run_resumes_elsewhere_with_the_same_bits(
+    kill, cluster, small_prepared, tmp_path, tries, notes
+):
     undisturbed, out = tmp_path / "undisturbed", tmp_path / "out"
     setrnn.compare(small_prepared, [METHOD], out=undisturbed, seeds=1, settings=TINY)
-    struck, notes = [], []
+    struck = []
 
     def strike(event):
-        if isinstance(event, Note):
-            notes.append(event.text)
-        elif event.detail.startswith(("epoch 2", "epoch 3", "epoch 4")) and not struck:
+        if event.detail.startswith(("epoch 2", "epoch 3", "epoch 4")) and not struck:
             struck.append(event.detail)
             kill(cluster)
 
@@ -109,6 +108,6 @@ def test_a_run_resumes_elsewhere_with_the_same_bits(kill, cluster, small_prepare
         )
         if struck:
             problems = [] if learned(out) == learned(undisturbed) else ["other results"]
-            if not any("resumes" in text for text in notes):
+            if not any("resumes" in text for text in notes.texts):
                 problems.append("not lost")
             found.add(problems, struck[0])
