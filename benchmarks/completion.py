@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from setrnn.data.batches import take_rows
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
@@ -96,8 +95,8 @@ def measure(tagger: Tagger, prepared: Prepared, n_given: int, seed: int) -> dict
     rows, known = draw_given(test.labels, n_labels, n_given, seed)
     n_columns = n_labels + len(prepared.unseen_labels)
     is_given = known.is_present(n_columns)
-    rest = marks_of(take_rows(test.labels, np.array(rows)), n_columns) & ~is_given
-    tokens = take_rows(test.tokens, np.array(rows))
+    rest = marks_of(test.labels.take(np.array(rows)), n_columns) & ~is_given
+    tokens = test.tokens.take(np.array(rows))
     with_it, without = (
         score(predict(tagger, tokens, each, n_columns), rest, is_given) for each in (known, None)
     )

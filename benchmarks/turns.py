@@ -79,7 +79,7 @@ class _Worker:
     def __init__(self, prepared: str, model: str, n_documents: int) -> None:
         import setrnn
         from setrnn.config import Config, TrainingSettings
-        from setrnn.data.batches import even_rows, take_rows
+        from setrnn.data.batches import even_rows
         from setrnn.data.cache import Source, open_prepared
         from setrnn.methods import find_method
 
@@ -88,9 +88,9 @@ class _Worker:
         self.config = Config(training=TrainingSettings(epochs=10))
         self.prepared = open_prepared(Source(prepared), self.config.text)
         tokens = self.prepared.split("valid").tokens
-        self.tokens = take_rows(tokens, even_rows(len(tokens), n_documents))
+        self.tokens = tokens.take(even_rows(len(tokens), n_documents))
         near = np.argsort(np.abs(tokens.lengths - 100), kind="stable")[:20]
-        self.single = [take_rows(tokens, near[place : place + 1]) for place in range(len(near))]
+        self.single = [tokens.take(near[place : place + 1]) for place in range(len(near))]
         self.trainer: Any = None
 
     def set(self) -> tuple[float, str, str]:

@@ -11,7 +11,6 @@ from setrnn.data.batches import (
     TargetSets,
     make_batch,
     prediction_batches,
-    take_rows,
     training_batches,
 )
 from setrnn.data.ragged import Ragged
@@ -31,7 +30,7 @@ def rows_and_choice(draw):
 @given(rows_and_choice())
 def test_taken_rows_are_the_rows_in_the_order_asked(case):
     rows, chosen = case
-    taken = take_rows(Ragged.from_lists(rows), chosen)
+    taken = Ragged.from_lists(rows).take(chosen)
     assert [row.tolist() for row in taken] == [rows[row] for row in chosen]
 
 

@@ -10,7 +10,6 @@ from test_recurrent import make_system
 from brute_force import all_sets
 from brute_force_sequences import TEXTS
 from setrnn.config import ClassicalSettings, Config, TextSettings
-from setrnn.data.batches import take_rows
 from setrnn.data.preparing import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError
@@ -88,7 +87,7 @@ def test_batches_their_order_and_their_size_change_nothing(make, name, monkeypat
         together = system.candidates(TOKENS, 6, known=known)
         order = np.array([2, 0, 3, 1, 0])
         of_order = None if known is None else known.rows(order)
-        shuffled = system.candidates(take_rows(TOKENS, order), 6, known=of_order)
+        shuffled = system.candidates(TOKENS.take(order), 6, known=of_order)
         assert_same(shuffled, together, order)
         monkeypatch.setattr(neural, "MAX_DOCUMENTS_ON_CPU", 1)
         monkeypatch.setattr(neural, "MAX_WORDS", 6)

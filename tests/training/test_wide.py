@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 from tiny_runs import same_bits, tiny_config
 
-from setrnn.data.batches import TrainingDocuments, make_batch, take_rows
+from setrnn.data.batches import TrainingDocuments, make_batch
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, StoppedError
 from setrnn.methods import find_method
@@ -51,7 +51,7 @@ def test_folds_are_of_equal_size_and_follow_the_seed():
 def test_a_single_document_has_no_log_odds(tiny):
     config = tiny_config(WIDE)
     _, data = make_training_data(tiny, config.classical)
-    one = replace(data, features=data.features[:1], label_sets=take_rows(data.label_sets, ONE))
+    one = replace(data, features=data.features[:1], label_sets=data.label_sets.take(ONE))
     assert not cross_fit(one, config, choose_folds(1, seed=0)).any()
 
 
@@ -109,7 +109,7 @@ def test_a_resumed_run_ends_with_the_same_bits(train, tmp_path, signal_at_step):
 
 def test_the_words_add_up_to_the_evidence(train, tiny):
     wide = train(WIDE, method="sigmoid").system.network.wide
-    tokens = take_rows(tiny.split("valid").tokens, ONE)
+    tokens = tiny.split("valid").tokens.take(ONE)
     batch = make_batch(tokens, None, ONE)
     with torch.inference_mode():
         expected = wide(batch)[0, :-1] - wide.scale * wide.intercepts

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.comparison.records import SetSums
-from setrnn.data.batches import even_rows, take_rows
+from setrnn.data.batches import even_rows
 from setrnn.data.ragged import Ragged
 from setrnn.systems.candidates import Ids
 from setrnn.systems.order_free import OrderFreeSystem
@@ -71,7 +71,7 @@ def measure_set_sums(system: RecurrentSystem, tokens: Ragged, true_sets: Ragged)
     found: dict[int, list[float]] = {width: [] for width in WIDTHS}
     for rows in _split_rows(true_sets, chosen):
         sets = true_sets.padded(rows=rows)
-        some = take_rows(tokens, rows)
+        some = tokens.take(rows)
         for width, sums in found.items():
             sums += sum_orders(system, some, sets, width)
         exact += sum_orders(system, some, sets, factorial(sets.shape[1]))

@@ -23,7 +23,7 @@ from setrnn.comparison.cases import explain_documents
 from setrnn.comparison.orders import best_orders, measure_set_sums, order_entropies
 from setrnn.comparison.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
 from setrnn.config import Config, settings_hash, to_dict
-from setrnn.data.batches import even_rows, take_rows
+from setrnn.data.batches import even_rows
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import TrainingError
@@ -286,7 +286,7 @@ def _round(values: Iterable[float]) -> list[float]:
 def _prediction_speed(tagger: Tagger, prepared: Prepared) -> float:
     """Predict test documents again, by the system's own rule alone."""
     tokens = prepared.split("test").tokens
-    tokens = take_rows(tokens, even_rows(len(tokens), MOST_TIMED))
+    tokens = tokens.take(even_rows(len(tokens), MOST_TIMED))
     start = time.perf_counter()
     n_documents = sum(1 for _ in tagger.tag_tokens(tokens))
     return n_documents / max(time.perf_counter() - start, 1e-9)

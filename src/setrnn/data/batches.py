@@ -156,11 +156,6 @@ def make_batch(tokens: Ragged, labels: Ragged | None, rows: npt.NDArray[np.int64
     )
 
 
-def take_rows(ragged: Ragged, rows: npt.NDArray[np.int64]) -> Ragged:
-    """Return a copy of some rows, in memory."""
-    return ragged.take(rows)
-
-
 def even_rows(n_rows: int, n_taken: int) -> npt.NDArray[np.int64]:
     """Return evenly spaced rows, in ascending order; all of them if there are no more.
 

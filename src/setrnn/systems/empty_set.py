@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy  # scipy.special is imported where it is first used
 
-from setrnn.data.batches import even_rows, take_rows
+from setrnn.data.batches import even_rows
 from setrnn.systems.candidates import Floats, Floats32, Ids, log_sigmoid, widen
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def fit_empty_set(system: System, prepared: Prepared, empty_sets: str) -> System
         return system.with_empty_shift(NEVER)
     has_valid = prepared.description["n_documents"].get("valid", 0) >= LEAST_VALID
     tokens = prepared.split("valid" if has_valid else "train").tokens
-    some = take_rows(tokens, even_rows(len(tokens), MOST_DOCUMENTS))
+    some = tokens.take(even_rows(len(tokens), MOST_DOCUMENTS))
     nothing = np.full((len(some), 1, 1), -1, dtype=np.int32)
     log_empty = system.set_log_probs(some, nothing)[:, 0]
     return system.with_empty_shift(fit_empty_shift(log_empty, share))

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.config import Config, MixtureConfig
-from setrnn.data.batches import take_rows
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.joint import split_rows
 from setrnn.methods import METHODS, Method
@@ -248,7 +247,7 @@ def _score(system: System, tokens: Ragged, found: SetCandidates, label_sets: Ids
     is_asked_place = np.arange(places.shape[1]) < n_asked[:, None]
     sets = np.take_along_axis(label_sets[rows], places[:, :, None], axis=1)
     sets = pack_labels(np.where(is_asked_place[:, :, None], sets, -1))
-    scores = system.set_log_probs(take_rows(tokens, rows), sets)
+    scores = system.set_log_probs(tokens.take(rows), sets)
     row, column = np.nonzero(is_asked_place)
     log_probs[rows[row], places[row, column]] = scores[row, column]
     return log_probs

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setrnn.data.batches import take_rows
 from setrnn.data.ragged import Ragged
 from setrnn.model.interfaces import Encoding, OrderFree
 from setrnn.search.lattice import rank_by_exact, search_sets
@@ -53,8 +52,8 @@ class OrderFreeSystem(RecurrentSystem):
         is_free = ~((known.present >= 0).any(1) | (known.absent >= 0).any(1))
         free, bound = np.flatnonzero(is_free), np.flatnonzero(~is_free)
         parts = [
-            self._search(take_rows(tokens, free), n_sets),
-            self._completions(take_rows(tokens, bound), known.rows(bound)),
+            self._search(tokens.take(free), n_sets),
+            self._completions(tokens.take(bound), known.rows(bound)),
         ]
         joined = SetCandidates.concatenate(parts, max(2 * self.config.search.beam_width, n_sets))
         return make_completions(joined.take(np.argsort(np.concatenate([free, bound]))), known)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from setrnn.data.batches import take_rows
 from setrnn.data.ragged import Ragged
 from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, SetCandidates, pack_labels, widen
 from setrnn.systems.known import Known
@@ -110,7 +109,7 @@ class BatchSearch:
             candidates = self.candidates[by.source].for_rule(rule)
 
             def set_log_probs(rows: Ints, sets: Ids, rule: str = rule) -> Floats:
-                some = take_rows(self.tokens, rows)
+                some = self.tokens.take(rows)
                 return self.system.for_rule(rule).set_log_probs(some, sets)
 
             choice = Choice(candidates, limits, set_log_probs, thresholds)
@@ -138,7 +137,7 @@ class BatchSearch:
         sets = np.concatenate([widen(each.labels, S) for each in questions])  # (E, S)
         documents, label_sets, row, column = group_sets(rows, sets)
         rules = list(dict.fromkeys(each.rule for each in questions))
-        some = take_rows(self.tokens, documents)
+        some = self.tokens.take(documents)
         answers = self.system.log_probs_by_rule(some, label_sets, rules)
         seconds = (time.perf_counter() - start) / len(rows)
         end = 0

@@ -11,7 +11,6 @@ from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from setrnn.data.batches import take_rows
 from setrnn.data.cache import Source, read_source
 from setrnn.data.example import Example, name_example
 from setrnn.data.hierarchy import Hierarchy
@@ -64,7 +63,7 @@ class Batch(NamedTuple):
     def take(self, rows: Ints) -> Batch:
         """Return some of the documents."""
         return Batch(
-            take_rows(self.tokens, rows),
+            self.tokens.take(rows),
             [self.labels[row] for row in rows],
             self.text_hashes[rows],
             None if self.unknown is None else self.unknown[rows],

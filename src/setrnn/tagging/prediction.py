@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from setrnn.data.batches import take_rows
 from setrnn.data.example import KnownLabels
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
@@ -316,7 +315,7 @@ def complete_tokens(
     found = system.candidates(tokens, count_completions(top), known=known)
     if closure is not None:
         found = keep_closed(
-            found, closure, lambda rows, sets: system.set_log_probs(take_rows(tokens, rows), sets)
+            found, closure, lambda rows, sets: system.set_log_probs(tokens.take(rows), sets)
         )
     given = given_known(found)
     log_probs, mass = given.log_probs, np.exp(known_log_prob(found))

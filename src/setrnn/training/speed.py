@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, replace
 
 from setrnn.config import Config
-from setrnn.data.batches import even_rows, take_rows
+from setrnn.data.batches import even_rows
 from setrnn.data.prepared import Prepared
 from setrnn.methods import Method
 from setrnn.systems.registry import find_system
@@ -46,7 +46,7 @@ def time_prediction(system: System, prepared: Prepared) -> float:
     if not has_valid(prepared):
         return 0.0
     tokens = prepared.split("valid").tokens
-    sample = take_rows(tokens, even_rows(len(tokens), TIMED_DOCUMENTS))
+    sample = tokens.take(even_rows(len(tokens), TIMED_DOCUMENTS))
     for rows in (sample.rows(0, 1), sample):
         start = time.perf_counter()
         system.marginals(rows, system.candidates(rows, MANY_SETS))

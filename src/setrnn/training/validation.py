@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from setrnn.data.batches import even_rows, take_rows
+from setrnn.data.batches import even_rows
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_sets, indicator_matrix
@@ -49,7 +49,7 @@ def validate(
     valid = prepared.split("valid")
     rows = even_rows(len(valid), max_documents)
     rows = rows[np.argsort(-valid.tokens.lengths[rows], kind="stable")]
-    truth, L = list(take_rows(valid.labels, rows)), len(prepared.labels)
+    truth, L = list(valid.labels.take(rows)), len(prepared.labels)
     own = ranks.deal(rows)
     by, limits = find_rule(rule), no_limits(L)
     waiting: list[BatchSearch] = []  # for thresholds
@@ -58,7 +58,7 @@ def validate(
     for start in range(0, -(-len(rows) // ranks.n), at_once):  # as often in each process
         some = own[start : start + at_once]
         if len(some):
-            tokens = take_rows(valid.tokens, some)
+            tokens = valid.tokens.take(some)
             waiting.append(BatchSearch(system, tokens, {by.source: count_candidates(by)}))
         if waiting and not by.needs_thresholds:
             chosen.append(waiting.pop().choose(rule, limits))

@@ -12,7 +12,7 @@ import scipy  # scipy.sparse is imported where it is first used
 import torch
 
 from setrnn.config import Config
-from setrnn.data.batches import TrainingDocuments, take_rows
+from setrnn.data.batches import TrainingDocuments
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.model.network import Network
@@ -95,7 +95,7 @@ def cross_fit(
         part = replace(
             data,
             features=data.features[others],
-            label_sets=take_rows(data.label_sets, others),
+            label_sets=data.label_sets.take(others),
             incomplete=None if data.incomplete is None else data.incomplete.rows(others),
         )
         model = BinaryRelevance.fit(part, config.classical, on_labels_done)

@@ -3,7 +3,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setrnn.config import TextSettings
-from setrnn.data.batches import take_rows
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.joint import JointEncoder, join_encoders, join_rows, split_rows
 from setrnn.data.text.words import TextEncoder, learn_tokenizer
@@ -22,7 +21,7 @@ def test_rows_that_are_joined_and_taken_in_any_order_are_split_again(documents, 
     order = list(range(len(documents)))
     random.shuffle(order)
     rows = np.array(order, dtype=np.int64)
-    for part, found in zip(parts, split_rows(take_rows(join_rows(parts), rows), 3), strict=True):
+    for part, found in zip(parts, split_rows(join_rows(parts).take(rows), 3), strict=True):
         assert [row.tolist() for row in found] == [part[row].tolist() for row in order]
 
 

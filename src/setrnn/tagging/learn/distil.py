@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from setrnn.config import Config, settings_hash
-from setrnn.data.batches import TargetSets, TrainingDocuments, take_rows
+from setrnn.data.batches import TargetSets, TrainingDocuments
 from setrnn.data.cache import Source
 from setrnn.data.disk import explain_failed_write
 from setrnn.data.labels import LabelVocabulary
@@ -327,7 +327,7 @@ def aim(
     if not has_target.all():  # the teacher says nothing about a text that the student could learn
         rows = np.flatnonzero(has_target)
         targets = TargetSets(targets.labels[rows], targets.weights[rows])
-        tokens = take_rows(tokens, rows)
+        tokens = tokens.take(rows)
     train_rows = np.where(rows < n_train, rows, -1)
     return TrainingDocuments(tokens, targets=targets, train_rows=train_rows)
 

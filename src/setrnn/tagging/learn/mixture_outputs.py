@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.data.batches import even_rows, take_rows
+from setrnn.data.batches import even_rows
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
 from setrnn.metrics import indicator_matrices
@@ -103,9 +103,7 @@ def collect(
     for start in range(0, len(rows), at_once):
         some = rows[start : start + at_once]
         names = [label_sets[row] for row in some]
-        parts.append(
-            _Part.of(mixture, take_rows(tokens, some), names, fold[start : start + at_once])
-        )
+        parts.append(_Part.of(mixture, tokens.take(some), names, fold[start : start + at_once]))
         count(len(some))
     truth = indicator_matrices(
         [label_sets[row] for row in rows], [()] * len(rows), mixture.labels.names

@@ -26,7 +26,7 @@ from setrnn.config import (
     settings_hash,
     to_dict,
 )
-from setrnn.data.batches import TrainingDocuments, even_rows, take_rows
+from setrnn.data.batches import TrainingDocuments, even_rows
 from setrnn.data.cache import cache_folder
 from setrnn.data.disk import explain_failed_write, temporary_folder
 from setrnn.data.example import Example
@@ -540,7 +540,7 @@ def replay(prepared: Prepared, n_old: int, config: Config) -> TrainingDocuments 
     random = np.random.default_rng(config.seed)
     old = np.sort(random.permutation(n_old)[:n_replayed])
     rows = np.concatenate([old, new])
-    tokens, labels = take_rows(train.tokens, rows), take_rows(train.labels, rows)
+    tokens, labels = train.tokens.take(rows), train.labels.take(rows)
     incomplete = Incomplete.of(train, len(prepared.labels), config.training.forgotten)
     some = None if incomplete is None else incomplete.rows(rows)
     return TrainingDocuments(tokens, labels, train_rows=rows, incomplete=some)

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from setrnn.data.batches import take_rows
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, SetRNNError
@@ -299,7 +298,7 @@ class CalibrationDocuments:
             batch, names, _, unknown = documents_at_once
             is_complete = documents_at_once.is_complete
             complete = np.flatnonzero(is_complete)
-            tokens.append(batch if is_complete.all() else take_rows(batch, complete))
+            tokens.append(batch if is_complete.all() else batch.take(complete))
             label_sets.extend(frozenset(names[row]) for row in complete)
             for source in sources:
                 found = system.candidates(batch, count_candidates(), source)
