@@ -146,7 +146,7 @@ class _Handler(BaseHTTPRequestHandler):
         name = f"{asked.get('organization') or OWNER}/{asked['name']}"
         private = asked.get("visibility") == "private" or bool(asked.get("private"))
         if name in self.hub.repositories:
-            return self._say(409, error="You already created this model repo")
+            return self._say(409, {"url": f"{self.hub.address}/{name}"})
         self.hub.repositories[name] = Repository(private)
         return self._say(200, {"url": f"{self.hub.address}/{name}", "name": name})
 

@@ -19,7 +19,6 @@ from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.models import folder as model_folder
 from setrnn.models.folder import (
     FORMAT,
-    NOWHERE,
     SavedModel,
     check_model_place,
     load_model,
@@ -31,7 +30,6 @@ from setrnn.tagging.loading import load
 from setrnn.tagging.trust.saved import Calibration
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "labels.json")
-SEALED = FILES[1:]
 ALL = {*FILES, "README.md"}
 
 
@@ -57,10 +55,6 @@ def refused(folder, *words):
     assert "\n" not in message
     for word in (str(folder), *words):
         assert word in message
-
-
-def same(first, second):
-    return np.array_equal(first, second)
 
 
 def test_a_model_is_four_files_and_their_description(saved_folder):
@@ -90,48 +84,30 @@ def test_saving_what_was_loaded_gives_the_same_bytes(saved_folder, tmp_path):
         assert (tmp_path / "again" / name).read_bytes() == (saved_folder / name).read_bytes()
 
 
-def test_a_model_is_replaced_whole(taggers, folder, tmp_path):
+def test_a_model_is_replaced_whole_but_not_the_readme_of_a_person(taggers, folder, tmp_path):
+    (folder / "README.md").write_text("Tags the news.", encoding="utf-8")
     taggers["br"].save(folder)
     assert load(folder).method == "br"
+    assert (folder / "README.md").read_text(encoding="utf-8") == "Tags the news."
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-def test_a_folder_that_is_no_model_is_not_replaced(taggers, tmp_path):
-    precious = tmp_path / "model" / "thesis.txt"
-    precious.parent.mkdir()
+@pytest.mark.parametrize("name", ["thesis.txt", "README.md", None])
+def test_what_is_no_model_is_not_replaced(taggers, tmp_path, name):
+    place = tmp_path / "model"
+    precious = place if name is None else place / name  # a file in the place of the folder
+    precious.parent.mkdir(exist_ok=True)
     precious.write_text("years of work")
     with pytest.raises(ModelError, match="not a model"):
-        taggers["br"].save(precious.parent)
+        taggers["br"].save(place)
     assert precious.read_text() == "years of work"
 
 
-def test_a_readme_beside_the_model_is_kept_when_it_is_saved_again(taggers, folder):
-    (folder / "README.md").write_text("Tags the news.", encoding="utf-8")
-    taggers["br"].save(folder)
-    assert (folder / "README.md").read_text(encoding="utf-8") == "Tags the news."
-    assert load(folder).method == "br"
-
-
-def test_other_files_beside_a_model_and_its_readme_are_not_lost(taggers, folder):
-    (folder / "README.md").write_text("Tags the news.")
+def test_other_files_beside_a_model_are_not_lost(taggers, folder):
     (folder / "thesis.txt").write_text("years of work")
     with pytest.raises(ModelError, match="thesis"):
         taggers["br"].save(folder)
     assert (folder / "thesis.txt").read_text() == "years of work"
-
-
-def test_a_readme_alone_is_not_replaced(taggers, tmp_path):
-    (tmp_path / "project").mkdir()
-    (tmp_path / "project" / "README.md").write_text("My project")
-    with pytest.raises(ModelError, match="not a model"):
-        taggers["br"].save(tmp_path / "project")
-
-
-def test_a_file_is_not_replaced(taggers, tmp_path):
-    (tmp_path / "model").write_text("precious")
-    with pytest.raises(ModelError):
-        taggers["br"].save(tmp_path / "model")
-    assert (tmp_path / "model").read_text() == "precious"
 
 
 def test_arrays_of_any_shape_and_layout_come_back(taggers, tmp_path):
@@ -153,32 +129,22 @@ def test_arrays_of_any_shape_and_layout_come_back(taggers, tmp_path):
     assert len(loaded.labels) == 0
 
 
-def test_an_absent_model_is_refused(tmp_path):
-    refused(tmp_path / "absent")
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_file_in_place_of_a_folder_is_refused(tmp_path):
+def test_what_is_no_folder_of_a_model_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    refused(tmp_path / "file")
-
-
-def test_an_empty_folder_is_no_model(tmp_path):
-    refused(tmp_path, "config.json")
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_missing_file_is_named(folder, name):
-    (folder / name).unlink()
-    refused(folder, name)
+    (tmp_path / "empty").mkdir()
+    for name, words in (("absent", "no such"), ("file", "a file"), ("empty", "no config.json")):
+        refused(tmp_path / name, words)
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_cut_short_is_named(folder, name):
+def test_a_file_that_is_missing_or_cut_short_is_named(folder, name):
     content = (folder / name).read_bytes()
     for length in (0, 1, len(content) // 2, len(content) - 1):
         (folder / name).write_bytes(content[:length])
         refused(folder, name)
+    (folder / name).unlink()
+    refused(folder, name)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -191,14 +157,6 @@ def test_a_flipped_bit_is_noticed(folder, name):
         refused(folder)
 
 
-@pytest.mark.parametrize("name", SEALED)
-def test_a_flipped_bit_names_its_file(folder, name):
-    content = bytearray((folder / name).read_bytes())
-    content[len(content) // 2] ^= 4
-    (folder / name).write_bytes(content)
-    refused(folder, name)
-
-
 def test_a_file_of_another_model_is_noticed(taggers, folder, tmp_path):
     taggers["br"].save(tmp_path / "other")
     shutil.copy(tmp_path / "other" / "model.safetensors", folder)
@@ -206,32 +164,20 @@ def test_a_file_of_another_model_is_noticed(taggers, folder, tmp_path):
 
 
 GARBAGE = {
-    "nothing": "",
-    "a list": "[]",
-    "a number": "3",
-    "null": "null",
-    "no fields": "{}",
-    "only a format": '{"format": 1}',
-    "a format of text": '{"format": "new"}',
-    "a format without end": '{"format": 1e999}',
-    "a format of nothing": '{"format": null}',
-    "fields of other kinds": '{"format": 1, "method": [], "config": [], "notes": 3, "files": []}',
-    "no files": '{"format": 1, "method": "br", "config": {}, "notes": {}, "files": {}}',
-    "no seals": '{"format": 1, "method": "br", "config": {}, "notes": {},'
-    ' "files": {"model.safetensors": {}}}',
-    "nested without end": "[" * 100_000,
-    "half of it": '{"format": 1, "method": "br"',
+    "a list": b"[]",
+    "no fields": b"{}",
+    "a format without end": b'{"format": 1e999}',
+    "fields of other kinds": b'{"format": 2, "method": [], "config": [], "notes": 3, "files": []}',
+    "no seals": b'{"format": 2, "method": "br", "config": {}, "notes": {},'
+    b' "files": {"model.safetensors": {}}}',
+    "nested without end": b"[" * 100_000,
+    "not text": b"\xff\xfe\x00\x80",
 }
 
 
 @pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE)
 def test_a_config_of_garbage_is_refused(folder, content):
-    (folder / "config.json").write_text(content)
-    refused(folder)
-
-
-def test_a_config_that_is_not_text_is_refused(folder):
-    (folder / "config.json").write_bytes(b"\xff\xfe\x00\x80")
+    (folder / "config.json").write_bytes(content)
     refused(folder, "config.json")
 
 
@@ -255,13 +201,9 @@ def test_settings_this_version_does_not_know_are_refused(taggers, tmp_path, monk
     refused(tmp_path / "model")
 
 
-def test_a_method_this_version_lacks_is_refused(taggers, tmp_path):
-    replace(taggers["br"], method="set-transformer").save(tmp_path / "model")
-    refused(tmp_path / "model", "set-transformer")
-
-
-def test_a_method_that_does_not_fit_the_arrays_is_refused(taggers, tmp_path):
-    replace(taggers["br"], method="pcc").save(tmp_path / "model")
+@pytest.mark.parametrize("method", ["set-transformer", "pcc"])
+def test_a_method_that_is_unknown_or_does_not_fit_is_refused(taggers, tmp_path, method):
+    replace(taggers["br"], method=method).save(tmp_path / "model")
     refused(tmp_path / "model")
 
 
@@ -310,9 +252,9 @@ def test_a_fault_at_any_call_of_a_save_leaves_the_old_or_the_new_model(
                 pass
             is_reached = next(calls) > n
         found = load(target).predict_proba(test_texts[:5])
-        assert same(found, expected[0]) or same(found, expected[1])
-        if is_finished:
-            assert same(found, expected[1]), "a save that did not fail must have saved"
+        is_new = np.array_equal(found, expected[1])
+        assert is_new or np.array_equal(found, expected[0])
+        assert is_new or not is_finished, "a save that did not fail must have saved"
         left_over = {path.name for path in tmp_path.iterdir()} - {"model"}
         if fault == "rmtree":  # what cannot be removed now is removed by the next save
             left_over = {name for name in left_over if not name.endswith(".previous")}
@@ -391,28 +333,22 @@ def test_a_calibration_is_written_alone_with_the_description(folder, tmp_path):
 
 
 def test_a_calibration_of_what_is_no_longer_there_is_not_written(taggers, folder):
-    old = load(folder)
-    taggers["br"].save(folder)
-    with pytest.raises(ModelError, match=r"changed.*Calibrate it again"):
-        replace(old, calibration=Calibration(5)).save_calibration(folder)
-    assert load(folder).method == "br"
-    assert load(folder).calibration is None
-
-
-def test_of_two_calibrations_at_once_the_second_is_refused(folder):
     first, second = load(folder), load(folder)
     now = replace(first, calibration=Calibration(5)).save_calibration(folder)
     with pytest.raises(ModelError, match="changed"):
         replace(second, calibration=Calibration(6)).save_calibration(folder)
     assert load(folder).calibration.n_documents == 5
     replace(now, calibration=Calibration(7)).save_calibration(folder)
-    assert load(folder).calibration.n_documents == 7
+    taggers["br"].save(folder)
+    with pytest.raises(ModelError, match=r"changed.*Calibrate it again"):
+        replace(now, calibration=Calibration(8)).save_calibration(folder)
+    assert load(folder).calibration is None
 
 
 def test_only_a_tagger_of_a_folder_with_a_calibration_saves_it(taggers, folder):
     with pytest.raises(ConfigError, match=r"setrnn\.calibrate"):
         load(folder).save_calibration(folder)
-    for tagger in (replace(taggers["br"], version=NOWHERE), taggers["set-rnn"].with_beam_width(2)):
+    for tagger in (replace(taggers["br"], version=""), taggers["set-rnn"].with_beam_width(2)):
         with pytest.raises(ConfigError, match="not in a folder"):
             replace(tagger, calibration=Calibration(5)).save_calibration(folder)
 

@@ -11,8 +11,7 @@ import setrnn
 from hub_stand_in import READ, Repository
 from setrnn.errors import ConfigError, MissingExtraError, ModelError
 from setrnn.models.folder import GENERATED
-from setrnn.models.hub import HubName, fix_place
-from setrnn.progress import Note
+from setrnn.models.hub import fix_place, split_place
 from setrnn.serve.registry import version_of
 from setrnn.serve.settings import name_folders
 
@@ -33,20 +32,6 @@ def pushed(hub, folder):
     """The hub with a model as me/news."""
     setrnn.push(folder, PLACE)
     return hub
-
-
-@pytest.fixture
-def said():
-    return []
-
-
-@pytest.fixture
-def listen(said):
-    def note(event):
-        assert isinstance(event, Note)
-        said.append(event.text)
-
-    return note
 
 
 def version(place):
@@ -81,14 +66,14 @@ def test_only_files_of_a_model_are_sent(hub, folder, tmp_path):
     assert set(hub.repositories["me/news"].files) == {*names, ".gitattributes"}
 
 
-def test_a_public_model_says_what_anyone_can_read(hub, folder, said, listen):
+def test_a_public_model_says_what_anyone_can_read(hub, folder, notes):
     setrnn.push(folder, PLACE)
-    (line,) = said
+    (line,) = notes.texts
     assert "public" in line
     for part in ("labels", "words", "label sets", "hashes"):
         assert part in line
     setrnn.push(folder, "hub:me/secret", private=True)
-    assert len(said) == 1
+    assert len(notes.texts) == 1
     assert hub.repositories["me/secret"].private
 
 
@@ -119,17 +104,6 @@ def test_the_card_has_the_header_that_the_hub_reads(hub, folder):
     assert "setrnn" in header["tags"]
     assert GENERATED in readme_of(hub)
     assert 'setrnn.load("hub:me/news")' in readme_of(hub)
-
-
-def test_measures_are_in_the_header(hub, taggers):
-    from dataclasses import replace
-
-    valid = {"rule": "f1", "n_documents": 9, "instance_f1": 0.75, "hamming_loss": 0.01}
-    notes = {**taggers["br"].notes, "data": "a: b", "n_documents": 90, "valid": valid}
-    setrnn.push(replace(taggers["br"], notes=notes), PLACE)
-    (result,) = header_of(hub)["model-index"][0]["results"]
-    assert result["dataset"]["name"] == "a: b"
-    assert {each["value"] for each in result["metrics"]} == {0.75, 0.01}
 
 
 def test_what_people_wrote_stays(hub, folder, tmp_path):
@@ -187,7 +161,7 @@ def test_a_push_that_fails_changes_nothing_and_is_continued(hub, folder, taggers
     setrnn.push(taggers["pcc"], PLACE)
     repository = hub.repositories["me/news"]
     hub.answer = lambda method, path: 400 if "/commit/" in path else None
-    with pytest.raises(ModelError, match="push again"):
+    with pytest.raises(ModelError, match="has not changed"):
         setrnn.push(folder, PLACE)
     assert len(repository.messages) == 1
     assert setrnn.load(PLACE, "cpu").method == "pcc"
@@ -215,13 +189,7 @@ def test_two_pushes_at_once_do_not_mix(pushed, folder, taggers):
     pushed.answer = commit_meanwhile
     with pytest.raises(ModelError, match="changed in the meantime"):
         setrnn.push(taggers["pcc"], PLACE)
-    pushed.answer = None
     assert version(PLACE) == version(folder)
-
-
-def test_a_model_that_has_not_changed_makes_no_commit(pushed, folder):
-    setrnn.push(folder, PLACE)
-    assert len(pushed.repositories["me/news"].messages) == 1
 
 
 def test_versions_stay(hub, folder, taggers):
@@ -234,23 +202,14 @@ def test_versions_stay(hub, folder, taggers):
         setrnn.push(folder, "hub:me/news@v1")
     with pytest.raises(ModelError, match="no revision 'v2'"):
         setrnn.load("hub:me/news@v2")
-
-
-def test_an_archive_is_not_made_a_folder(folder, tmp_path):
-    for name in ("news.tar.gz", "news.zip"):
-        with pytest.raises(ConfigError, match="not the name of a folder"):
-            setrnn.push(folder, tmp_path / name)
-    assert not list(tmp_path.iterdir())
-    (tmp_path / "news.csv").write_text("text,labels\n")
-    with pytest.raises(ModelError, match="is a file"):
-        setrnn.load(tmp_path / "news.csv")
+    with pytest.raises(ModelError, match="does not exist"):
+        setrnn.load("hub:me/nothing")
 
 
 def test_a_token_is_needed_and_never_shown(hub, folder, monkeypatch, caplog, capfd):
     for token, words in {
         "hf_SECRET": "refuses",
         READ: "write access",
-        "hf_é": "characters",
     }.items():
         monkeypatch.setenv("HF_TOKEN", token)
         with pytest.raises(ModelError, match=words) as caught:
@@ -277,11 +236,6 @@ def test_wrong_names_are_refused_without_a_request(name, hub):
     assert hub.requests == []
 
 
-def test_a_model_that_does_not_exist(hub):
-    with pytest.raises(ModelError, match="does not exist"):
-        setrnn.load("hub:me/nothing")
-
-
 def test_a_file_that_was_changed_on_the_hub_is_refused(pushed):
     files = pushed.repositories["me/news"].files
     files["labels.json"] = files["labels.json"].replace(b"sport", b"spurt")
@@ -298,14 +252,6 @@ def test_a_download_that_breaks_off_is_continued(pushed, folder, monkeypatch):
     assert version(PLACE) == version(folder)
 
 
-def test_a_download_that_cannot_end_is_refused(pushed, folder):
-    pushed.answer = lambda method, path: 404 if path.endswith(".safetensors") else None
-    with pytest.raises(ModelError, match=PLACE):
-        setrnn.load(PLACE)
-    pushed.answer = None
-    assert version(PLACE) == version(folder)
-
-
 def test_the_cache_is_used_offline(pushed, folder, monkeypatch):
     from huggingface_hub import constants
 
@@ -319,15 +265,6 @@ def test_the_cache_is_used_offline(pushed, folder, monkeypatch):
         with pytest.raises(ModelError, match="HF_HUB_OFFLINE"):
             act()
     assert len(pushed.requests) == n_requests
-
-
-def test_nobody_answers(folder, hub, monkeypatch):
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
-    for act in (lambda: setrnn.load(PLACE), lambda: setrnn.push(folder, PLACE)):
-        with pytest.raises(ModelError, match="network"):
-            act()
 
 
 def test_the_library_is_asked_for(monkeypatch, folder):
@@ -362,4 +299,4 @@ def test_workers_and_the_service_read_the_same_model(pushed, folder, taggers):
     setrnn.push(taggers["pcc"], PLACE)
     assert version(fixed) == version(folder)
     assert version_of(Path(PLACE)) != before
-    assert len(HubName.parse(fixed).revision) == 40
+    assert len(split_place(fixed)[1]) == 40

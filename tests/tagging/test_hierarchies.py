@@ -82,7 +82,7 @@ def test_a_saved_model_keeps_its_hierarchy_in_its_files(taggers, tmp_path, test_
     card = describe_model(again)["hierarchy"]
     assert card["parents"]["copper"] == ["commodities"]
     assert card["keeps_closed"]
-    assert "bring those above them" in write_readme(again)
+    assert "bring their ancestors" in write_readme(again)
     assert describe_model(taggers["br"])["hierarchy"] is None
 
 

@@ -26,7 +26,6 @@ from setrnn.cli.options import (
 )
 from setrnn.cli.progress import documents_progress, load_model, terminal_progress
 from setrnn.cli.terminal import escape_json
-from setrnn.config import settings_hash
 from setrnn.data.cache import Source
 from setrnn.data.disk import check_file_place
 from setrnn.data.example import Example, KnownLabels
@@ -330,8 +329,7 @@ def _open_input(
 
 def _name_version(folder: Path, tagger: Tagger) -> str:
     """Name a version of a model as `serve --label-studio` does."""
-    version = settings_hash(tagger.version.model, tagger.version.calibration)
-    return f"{folder.resolve().name}-{version}"
+    return f"{folder.resolve().name}-{tagger.version}"
 
 
 def _watch(

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
@@ -29,9 +29,27 @@ if TYPE_CHECKING:
 PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "tokenizers")
 N_LABELS_SHOWN = 20
 NOT_KNOWN = "not known"
+Json = dict[str, Any]
 
 
-def describe_model(tagger: Tagger) -> dict[str, Any]:
+def note_training() -> Json:
+    """Return the time and the versions, as notes of a model that was just trained."""
+    versions = {"setrnn": __version__, "python": platform.python_version()}
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):  # such as torch under another name
+            versions[name] = version(name)
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return {"trained": now, "versions": versions}
+
+
+def is_same_training(notes: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether notes are those of the same training, apart from when they were written."""
+    dateless = ({**each, "trained": None, "versions": None} for each in (notes, other))
+    first, second = (json.dumps(each, sort_keys=True) for each in dateless)
+    return first == second
+
+
+def describe_model(tagger: Tagger) -> Json:
     """Return what a model is, as plain JSON values; None where it is not known.
 
     Example:
@@ -42,12 +60,21 @@ def describe_model(tagger: Tagger) -> dict[str, Any]:
         >>> card["measures_on_valid"]["n_documents"], card["calibration"]["n_documents"]
         (600, 600)
     """
-    with notes_checked():
+    with _notes_checked():
         return _describe(tagger)
 
 
+def write_readme(tagger: TrainedModel) -> str:
+    """Write the README.md of a model: lines of Markdown, which also read well as they are."""
+    with _notes_checked():
+        lines = [GENERATED, *_list_card(_describe(tagger))]
+        if "automatic" in tagger.notes:
+            lines += ["", *_list_training(tagger)]
+    return "\n".join(lines) + "\n"
+
+
 @contextmanager
-def notes_checked() -> Iterator[None]:
+def _notes_checked() -> Iterator[None]:
     """Raise ModelError if notes, which may hold any JSON values, are not those of a training."""
     try:
         yield
@@ -57,8 +84,35 @@ def notes_checked() -> Iterator[None]:
         ) from error
 
 
-def _describe(tagger: TrainedModel) -> dict[str, Any]:
-    notes, rule = tagger.notes, tagger.rule_or_own(None)
+def _describe(tagger: TrainedModel) -> Json:
+    notes, rule, calibration = tagger.notes, tagger.rule_or_own(None), tagger.calibration
+    hierarchy = updated = fitted = acceptance = None
+    if (tree := tagger.hierarchy) is not None:
+        parents = {
+            name: [*tree.parents[name]] for name in tagger.labels.names if name in tree.parents
+        }
+        hierarchy = {"parents": parents, "keeps_closed": tree.keeps_closed}
+    if (found := notes.get("updated")) is not None:
+        names = ("from", "from_data", "from_trained", "n_updates", "n_old", "n_new", "new_labels")
+        updated = {name: found[name] for name in names}
+    if calibration is not None and calibration.is_fitted:
+        fitted = {
+            "n_documents": calibration.n_documents,
+            "share_trained_on": calibration.share_trained_on,
+            "temperatures": {key: each.temperature for key, each in calibration.scalings.items()},
+        }
+    if calibration is not None and calibration.acceptance:
+        labels = calibration.label_acceptance
+        acceptance = {
+            "rules": {key: asdict(each) for key, each in calibration.acceptance.items()},
+            "labels": None
+            if labels is None
+            else {
+                "target": labels.target,
+                "confidence": labels.confidence,
+                "n_accepted": labels.n_safe,
+            },
+        }
     return {
         "method": tagger.method,
         "rule": rule,
@@ -68,35 +122,19 @@ def _describe(tagger: TrainedModel) -> dict[str, Any]:
         "data": {"name": notes.get("data"), "n_documents": notes.get("n_documents")},
         "language": None if tagger.config.text.language == AUTO else tagger.config.text.language,
         "labels": list(tagger.labels.names),
-        "hierarchy": _describe_hierarchy(tagger),
+        "hierarchy": hierarchy,
         "trained": notes.get("trained"),
-        "updated": _describe_update(notes),
+        "updated": updated,
+        "distilled_from": notes.get("distilled_from"),
         "training_seconds": notes.get("training_seconds"),
-        "measures_on_valid": describe_measures(notes),
-        "calibration": _describe_calibration(tagger),
-        "acceptance": _describe_acceptance(tagger),
+        "measures_on_valid": _describe_measures(notes),
+        "calibration": fitted,
+        "acceptance": acceptance,
         "versions": notes.get("versions"),
     }
 
 
-def _describe_hierarchy(tagger: TrainedModel) -> dict[str, Any] | None:
-    """Return the parents of labels that the model has, and whether predictions are closed."""
-    tree, labels = tagger.hierarchy, tagger.labels
-    if tree is None:
-        return None
-    parents = {name: list(tree.parents[name]) for name in labels.names if name in tree.parents}
-    return {"parents": parents, "keeps_closed": tree.keeps_closed}
-
-
-def _describe_update(notes: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what an updated model was updated from, and with what."""
-    if (found := notes.get("updated")) is None:
-        return None
-    names = ("from", "from_data", "from_trained", "n_updates", "n_old", "n_new", "new_labels")
-    return {name: found[name] for name in names}
-
-
-def _describe_members(tagger: TrainedModel, rule: str) -> list[dict[str, Any]]:
+def _describe_members(tagger: TrainedModel, rule: str) -> list[Json]:
     """Return the methods of the members of a mixture; with names and weights if these are known."""
     methods = [each.method for each in tagger.members]
     mixture = tagger.notes.get("mixture")
@@ -111,7 +149,7 @@ def _describe_members(tagger: TrainedModel, rule: str) -> list[dict[str, Any]]:
     ]
 
 
-def describe_measures(notes: Mapping[str, Any]) -> dict[str, Any] | None:
+def _describe_measures(notes: Mapping[str, Any]) -> Json | None:
     """Return the measures by rule; of a mixture, each measure by its own rule."""
     if mixture := notes.get("mixture"):
         rules = mixture["rules"].items()
@@ -126,53 +164,19 @@ def describe_measures(notes: Mapping[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def _describe_calibration(tagger: TrainedModel) -> dict[str, Any] | None:
-    calibration = tagger.calibration
-    if calibration is None or not calibration.is_fitted:
-        return None
-    return {
-        "n_documents": calibration.n_documents,
-        "share_trained_on": calibration.share_trained_on,
-        "temperatures": {key: each.temperature for key, each in calibration.scalings.items()},
-    }
-
-
-def _describe_acceptance(tagger: TrainedModel) -> dict[str, Any] | None:
-    calibration = tagger.calibration
-    if calibration is None or not calibration.acceptance:
-        return None
-    labels = calibration.label_acceptance
-    return {
-        "rules": {rule: asdict(each) for rule, each in calibration.acceptance.items()},
-        "labels": None
-        if labels is None
-        else {
-            "target": labels.target,
-            "confidence": labels.confidence,
-            "n_accepted": labels.n_safe,
-        },
-    }
-
-
-def list_card(tagger: TrainedModel) -> Iterator[str]:
-    """Write what a model is as lines of Markdown, which also read well as they are."""
-    with notes_checked():
-        card = _describe(tagger)
-    data, labels = card["data"], card["labels"]
-    yield f"# A tagger of {_code(data['name'] or NOT_KNOWN)}"
+def _list_card(card: Json) -> Iterator[str]:
+    yield f"# A tagger of {_code(card['data']['name'] or NOT_KNOWN)}"
     yield ""
     for name, text in _list_facts(card):
         yield f"- {name}: {text}"
     yield ""
     yield from _list_measures(card["measures_on_valid"])
     yield ""
-    shown = ", ".join(_code(each) for each in labels[:N_LABELS_SHOWN])
-    more = f" and {len(labels) - N_LABELS_SHOWN:,} more" if len(labels) > N_LABELS_SHOWN else ""
     order = "the most frequent first" if card["updated"] is None else "new ones last"
-    yield f"Labels, {order}: {shown}{more}."
+    yield f"Labels, {order}: {_list_labels(card['labels'])}."
 
 
-def _list_facts(card: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _list_facts(card: Json) -> Iterator[tuple[str, str]]:
     yield "method", card["method"]
     if members := card["members"]:
         yield "members", ", ".join(map(_name_member, members))
@@ -181,6 +185,12 @@ def _list_facts(card: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     name, n_documents = card["data"]["name"], card["data"]["n_documents"]
     size = f", {n_documents:,} documents" if n_documents else ""
     yield "trained on", f"{_code(name)}{size}" if name else NOT_KNOWN
+    if (teacher := card["distilled_from"]) is not None:
+        yield (
+            "learned from",
+            f"{_code(teacher['name'])}, a {teacher['method']} model: {teacher['n_labelled']:,} "
+            f"texts with labels, {teacher['n_unlabelled']:,} without",
+        )
     if (language := card["language"]) is not None:
         yield "language", "not settled" if language == NO_LANGUAGE else _code(language)
     yield "labels", f"{len(card['labels']):,}"
@@ -189,32 +199,37 @@ def _list_facts(card: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     seconds = card["training_seconds"]
     took = "" if seconds is None else f", in {seconds:,.0f} seconds"
     yield "trained at", f"{card['trained']}{took}" if card["trained"] else NOT_KNOWN
-    if (found := card["updated"]) is not None:
-        yield "updated from", _name_origin(found)
-    found = card["calibration"]
-    yield (
-        "calibration",
-        "none: probabilities are the model's own"
-        if found is None
-        else f"on {found['n_documents']:,} documents, temperature "
-        + ", ".join(f"{each:.2f} ({key})" for key, each in found["temperatures"].items()),
-    )
-    if found is not None and found["share_trained_on"]:
-        yield (
-            "warning",
-            f"the model was trained on about {found['share_trained_on']:.0%} of the documents that "
-            "it was calibrated on: its probabilities and acceptance promise an accuracy that new "
-            "documents do not reach",
-        )
+    if (before := card["updated"]) is not None:
+        yield "updated from", _name_origin(before)
+    fitted = card["calibration"]
+    if fitted is None:
+        yield "calibration", "none: probabilities are the model's own"
+    else:
+        found = ", ".join(f"{each:.2f} ({key})" for key, each in fitted["temperatures"].items())
+        yield "calibration", f"on {fitted['n_documents']:,} documents, temperature {found}"
+        if share := fitted["share_trained_on"]:
+            yield (
+                "warning",
+                f"the model was trained on about {share:.0%} of the documents that it was "
+                "calibrated on: its probabilities and acceptance promise an accuracy that new "
+                "documents do not reach",
+            )
     yield from (("acceptance", each) for each in _list_acceptance(card))
     versions = card["versions"] or {}
     yield "versions", ", ".join(f"{key} {each}" for key, each in versions.items()) or NOT_KNOWN
 
 
+def _name_member(member: Mapping[str, Any]) -> str:
+    name, method = member.get("name", member["method"]), member["method"]
+    kind = "" if name == method else f" ({method})"
+    weight = f" {member['weight']:.2f}" if "weight" in member else ""
+    return f"{_code(name)}{kind}{weight}"
+
+
 def _name_hierarchy(tree: Mapping[str, Any]) -> str:
     parents = tree["parents"]
     tops = {each for above in parents.values() for each in above} - parents.keys()
-    closed = "bring those above them" if tree["keeps_closed"] else "need not bring those above them"
+    closed = "bring their ancestors" if tree["keeps_closed"] else "need not bring their ancestors"
     return (
         f"labels below another: {len(parents):,}, above others only: {len(tops):,}; "
         f"predicted labels {closed}"
@@ -225,23 +240,13 @@ def _name_origin(found: Mapping[str, Any]) -> str:
     trained = f", trained at {found['from_trained']}" if found["from_trained"] else ""
     old = f"{found['n_old'].get('train', 0):,} old documents" if found["n_old"] else "no old ones"
     labels = found["new_labels"]
-    shown = ", ".join(_code(each) for each in labels[:N_LABELS_SHOWN])
-    more = f" and {len(labels) - N_LABELS_SHOWN:,} more" if len(labels) > N_LABELS_SHOWN else ""
-    added = f"; new labels: {shown}{more}" if labels else ""
     return (
         f"{_code(found['from'])}{trained}, with {found['n_new']['train']:,} new documents and "
-        f"{old}{added}"
+        f"{old}" + (f"; new labels: {_list_labels(labels)}" if labels else "")
     )
 
 
-def _name_member(member: Mapping[str, Any]) -> str:
-    name, method = member.get("name", member["method"]), member["method"]
-    kind = "" if name == method else f" ({method})"
-    weight = f" {member['weight']:.2f}" if "weight" in member else ""
-    return f"{_code(name)}{kind}{weight}"
-
-
-def _list_acceptance(card: Mapping[str, Any]) -> Iterator[str]:
+def _list_acceptance(card: Json) -> Iterator[str]:
     found, is_fitted = card["acceptance"], card["calibration"] is not None
     if found is None:
         yield "none: setrnn calibrate finds which predictions need no review"
@@ -264,7 +269,7 @@ def _list_acceptance(card: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _list_measures(found: Mapping[str, Any] | None) -> Iterator[str]:
+def _list_measures(found: Json | None) -> Iterator[str]:
     if found is None:
         yield "Not measured on a valid part."
         return
@@ -280,16 +285,34 @@ def _list_measures(found: Mapping[str, Any] | None) -> Iterator[str]:
             name: {measure: value for row in found[key].values() for measure, value in row.items()}
             for key, name in names.items()
         }
-    width = max(map(len, rows))
-    yield f"| {'':{width}} | " + " | ".join(MEASURES.values()) + " |"
-    yield f"|-{'-' * width}-|" + "|".join("-" * (len(each) + 2) for each in MEASURES.values()) + "|"
+    yield from _list_table(
+        MEASURES.values(),
+        {
+            name: [_write(row[key], key) if key in row else "" for key in MEASURES]
+            for name, row in rows.items()
+        },
+    )
+
+
+def _list_table(columns: Iterable[str], rows: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Write a table of Markdown, whose columns are also aligned as text."""
+    columns, width = list(columns), max(map(len, rows))
+    yield f"| {'':{width}} | " + " | ".join(columns) + " |"
+    yield f"|-{'-' * width}-|" + "|".join("-" * (len(each) + 2) for each in columns) + "|"
     for name, values in rows.items():
-        cells = [f"{_write(values.get(key), key):>{len(shown)}}" for key, shown in MEASURES.items()]
+        cells = (f"{value:>{len(each)}}" for value, each in zip(values, columns, strict=True))
         yield f"| {name:{width}} | " + " | ".join(cells) + " |"
 
 
-def _write(value: float | None, measure: str) -> str:
-    return "" if value is None else f"{value:.{4 if measure in LOWER_IS_BETTER else 3}f}"
+def _list_labels(labels: Sequence[str]) -> str:
+    shown = ", ".join(map(_code, labels[:N_LABELS_SHOWN]))
+    return shown + (
+        f" and {len(labels) - N_LABELS_SHOWN:,} more" if len(labels) > N_LABELS_SHOWN else ""
+    )
+
+
+def _write(value: float, measure: str) -> str:
+    return f"{value:.{4 if measure in LOWER_IS_BETTER else 3}f}"
 
 
 def _code(text: str) -> str:
@@ -297,18 +320,40 @@ def _code(text: str) -> str:
     return f"`{printable(text).replace('`', chr(39))}`"
 
 
+def _list_training(tagger: TrainedModel) -> Iterator[str]:
+    """Say how a model was trained without a method."""
+    automatic, mixture = tagger.notes["automatic"], tagger.notes.get("mixture")
+    minutes = automatic["minutes"]
+    limit = "without a time limit"
+    if minutes is not None:
+        limit = f"within {minutes:g} minute{'s' * (minutes != 1)}"
+    yield from ["## Training", ""]
+    yield f"Trained by `setrnn train` {limit}, for {MEASURES[automatic['measure']]}."
+    for line in summarise(tagger):
+        yield from [line] if line.startswith("- ") else ["", line]
+    if mixture is not None:
+        rules = mixture["rules"].values()
+        yield from ["", "The members alone, each measure by its own rule:", ""]
+        yield from _list_table(
+            [MEASURES[each["measure"]] for each in rules],
+            {
+                name: [_write(each["members"][place], each["measure"]) for each in rules]
+                for place, name in enumerate(mixture["members"])
+            },
+        )
+
+
 def summarise(tagger: TrainedModel) -> list[str]:
     """Say what was chosen and why, and what would make a better model."""
     notes, rule = tagger.notes, tagger.rule_or_own(None)
     automatic = notes["automatic"]
     measure = MEASURES[automatic["measure"]]
-    lines = []
     if "mixture" in notes:
         mixture = notes["mixture"]
         fitted = mixture["rules"][automatic["rule"]]
-        lines += [_say_choice(mixture["members"], fitted, measure)]
+        lines = [_say_choice(mixture["members"], fitted, measure)]
     else:
-        lines += ["The members count the same: there were too few valid documents to weigh them."]
+        lines = ["The members count the same: there were too few valid documents to weigh them."]
     if rule == automatic["rule"]:
         lines += [f"The model predicts by rule {rule}, made for {measure}; --rule chooses another."]
     else:
@@ -324,106 +369,19 @@ def summarise(tagger: TrainedModel) -> list[str]:
     return lines
 
 
-def _say_choice(names: list[str], fitted: Mapping[str, Any], measure: str) -> str:
+def _say_choice(names: Sequence[str], fitted: Mapping[str, Any], measure: str) -> str:
+    """Say which members are used, and how good they are together and alone."""
+    pick = min if fitted["measure"] in LOWER_IS_BETTER else max
+    alone, best = pick(zip(fitted["members"], names, strict=True))
     weights = sorted(zip(fitted["weights"], names, strict=True), key=lambda each: -each[0])
-    used = [f"{name} {weight:.2f}" for weight, name in weights if weight > 0]
-    sign = -1 if fitted["measure"] in LOWER_IS_BETTER else 1
-    best = max(zip([sign * each for each in fitted["members"]], names, strict=True))
-    scores = [fitted["mixture"], fitted["held_out"], abs(best[0])]
-    mixed, held_out, alone = (f"{each:.{4 if sign < 0 else 3}f}" for each in scores)
+    used = [(name, weight) for weight, name in weights if weight > 0]
+    mixed, held_out, alone = (
+        _write(each, fitted["measure"]) for each in (fitted["mixture"], fitted["held_out"], alone)
+    )
     if len(used) == 1:
-        name = used[0].rpartition(" ")[0]
-        return f"Chosen by {measure} on valid ({mixed}): {name} alone, no mixture was better."
+        return f"Chosen by {measure} on valid ({mixed}): {used[0][0]} alone, no mixture was better."
+    shown = ", ".join(f"{name} {weight:.2f}" for name, weight in used)
     return (
-        f"Chosen by {measure} on valid ({mixed}; {held_out} held out): the mixture of "
-        f"{', '.join(used)}. The best member alone, {best[1]}, gives {alone}."
+        f"Chosen by {measure} on valid ({mixed}; {held_out} held out): the mixture of {shown}. "
+        f"The best member alone, {best}, gives {alone}."
     )
-
-
-def write_readme(tagger: TrainedModel) -> str:
-    """Write the README.md of a model."""
-    with notes_checked():
-        lines = [GENERATED, *list_card(tagger)]
-        if "automatic" in tagger.notes:
-            lines += ["", *_list_training(tagger)]
-        if "distilled_from" in tagger.notes:
-            lines += ["", *_describe_student(tagger)]
-    return "\n".join(lines) + "\n"
-
-
-def _describe_student(student: TrainedModel) -> Iterator[str]:
-    """Say what a student was distilled from."""
-    found, settings = student.notes["distilled_from"], student.config.distillation
-    members = f" of {', '.join(found['members'])}" if found["members"] else ""
-    yield from ["## A distilled model", ""]
-    yield (
-        f"This `{student.method}` model learned from `{found['name']}`, a `{found['method']}` "
-        f"model{members}. It has {len(student.labels):,} labels."
-    )
-    yield ""
-    yield (
-        f"- texts with labels: {found['n_labelled']:,}; their own label sets have the weight "
-        f"{settings.true_share:g}"
-    )
-    yield f"- texts without labels: {found['n_unlabelled']:,}"
-    yield f"- sets of the teacher per text: at most {settings.sets}"
-
-
-def _list_training(tagger: TrainedModel) -> Iterator[str]:
-    notes, automatic = tagger.notes, tagger.notes["automatic"]
-    minutes = automatic["minutes"]
-    limit = (
-        "without a time limit"
-        if minutes is None
-        else f"within {minutes:g} minute{'s' * (minutes != 1)}"
-    )
-    yield from ["## Training", ""]
-    yield f"Trained by `setrnn train` {limit}, for {MEASURES[automatic['measure']]}."
-    for line in summarise(tagger):
-        yield from [line] if line.startswith("- ") else ["", line]
-    if "mixture" in notes:
-        yield from ["", *_list_scores(notes["mixture"])]
-    yield from ["", "## Members", ""]
-    for each in automatic["members"]:
-        epochs = (
-            ""
-            if "epochs" not in each
-            else (
-                f": seed {each['seed']}, {each['epochs']} epochs, the best was {each['best_epoch']}"
-            )
-        )
-        yield f"- {each['name']} ({each['method']}){epochs}"
-
-
-def _list_scores(mixture: Mapping[str, Any]) -> Iterator[str]:
-    rules = mixture["rules"]
-    yield f"Each measure by its own rule, on {mixture['n_documents']:,} valid documents:"
-    yield ""
-    yield "| | " + " | ".join(MEASURES[each["measure"]] for each in rules.values()) + " |"
-    yield "|---" * (len(rules) + 1) + "|"
-    rows = [(name, "members", number) for number, name in enumerate(mixture["members"])]
-    for name, key, number in [*rows, ("mixture", "mixture", None), ("held out", "held_out", None)]:
-        values = [each[key] if number is None else each[key][number] for each in rules.values()]
-        yield f"| {name} | " + " | ".join(f"{value:.4f}" for value in values) + " |"
-
-
-def note_training() -> dict[str, Any]:
-    """Return the time and the versions, as notes of a model that was just trained."""
-    versions = {"setrnn": __version__, "python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:  # such as torch under another name
-            continue
-    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    return {"trained": now, "versions": versions}
-
-
-def is_same_training(notes: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether notes are those of the same training, apart from when they were written."""
-
-    def write(each: Mapping[str, Any]) -> str:
-        kept = {key: value for key, value in each.items() if key not in ("trained", "versions")}
-        return json.dumps(kept, sort_keys=True)
-
-    return write(notes) == write(other)

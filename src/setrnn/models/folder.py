@@ -9,17 +9,21 @@ calibration.json    optional: thresholds and other values fitted after training;
                     config.json that it belongs to, and is replaced alone
 README.md           optional: a description for people; one that people have written is kept when
                     the model is saved or calibrated again
+
+The version of a model is the seal (a hash) of its config.json, with that of its calibration.json
+after a hyphen if there is one.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import stat
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -49,24 +53,10 @@ from setrnn.errors import ConfigError, ModelError
 FORMAT = 2
 CONFIG, ARRAYS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 LABELS, CALIBRATION, README = "labels.json", "calibration.json", "README.md"
-_MORE_TOKENIZERS = re.compile(r"tokenizer-[1-9]\d*\.json")  # of a mixture
+FILES = (CONFIG, ARRAYS, TOKENIZER, "tokenizer-[1-9]*.json", LABELS, CALIBRATION, README)
 GENERATED = "<!-- Written by setrnn. Remove this line to keep your changes. -->"
 MAX_READS = 10  # of a folder that is being replaced
 MAX_BYTES = 2**26  # of a JSON file: 64 MiB
-
-
-@dataclass(frozen=True)
-class ModelVersion:
-    """What a model folder holds: the seals of its config.json and of its calibration.json.
-
-    They are empty for a model that is in no folder, or is not calibrated.
-    """
-
-    model: str = ""
-    calibration: str = ""
-
-
-NOWHERE = ModelVersion()
 Found = TypeVar("Found")
 
 
@@ -81,15 +71,10 @@ class SavedModel:
     arrays: Mapping[str, npt.NDArray[Any]]
     notes: Mapping[str, Any]  # about its training, for people; any JSON values
     calibration: Mapping[str, Any] | None = None
-    version: ModelVersion = NOWHERE  # of the folder that it was read from
+    version: str = ""  # of the folder that it was read from
     rule: str | None = None  # the rule that predicts; the method's own if None
     readme: str = ""  # starts with GENERATED; empty for none
     hierarchy: Hierarchy | None = None
-
-
-def list_tokenizers(config: Config) -> list[str]:
-    """Return the name of the file of each tokenizer."""
-    return [TOKENIZER, *(f"tokenizer-{n}.json" for n in range(1, len(config.texts)))]
 
 
 def is_model_file(name: str) -> bool:
@@ -99,8 +84,7 @@ def is_model_file(name: str) -> bool:
         >>> [is_model_file(name) for name in ("tokenizer-1.json", "README.md", "model.pkl")]
         [True, True, False]
     """
-    known = (CONFIG, ARRAYS, TOKENIZER, LABELS, CALIBRATION, README)
-    return name in known or _MORE_TOKENIZERS.fullmatch(name) is not None
+    return any(fnmatchcase(name, each) for each in FILES)
 
 
 def is_description(content: bytes) -> bool:
@@ -154,8 +138,11 @@ def check_model_place(folder: Path) -> None:
         pass
 
 
-def save_model(folder: Path, model: SavedModel, version: str, way_out: str = "") -> ModelVersion:
-    """Write a model folder; an existing model is replaced, but not what people wrote about it."""
+def save_model(folder: Path, model: SavedModel, setrnn: str, way_out: str = "") -> str:
+    """Write a model folder, and return its version.
+
+    An existing model is replaced, but not what people wrote about it.
+    """
     from safetensors.numpy import save
 
     refuse_other_folder(folder)
@@ -164,53 +151,51 @@ def save_model(folder: Path, model: SavedModel, version: str, way_out: str = "")
             (temporary / README).write_bytes(readme)
         arrays = {name: np.ascontiguousarray(array) for name, array in model.arrays.items()}
         (temporary / ARRAYS).write_bytes(save(arrays))
-        tokenizers = list_tokenizers(model.config)
+        tokenizers = _list_tokenizers(model.config)
         for name, encoder in zip(tokenizers, model.encoder.parts, strict=True):
             encoder.save(temporary / name)
         model.labels.save(temporary / LABELS)
-        description = _with_seal(
-            {
-                "format": FORMAT,
-                "setrnn": version,
-                "method": model.method,
-                **({} if model.rule is None else {"rule": model.rule}),
-                **({} if model.hierarchy is None else {HIERARCHY: model.hierarchy.as_dict()}),
-                "config": to_dict(model.config),
-                "notes": dict(model.notes),
-                "files": {
-                    name: seal_file(temporary / name) for name in (ARRAYS, *tokenizers, LABELS)
-                },
-            }
-        )
+        files = {name: seal_file(temporary / name) for name in (ARRAYS, *tokenizers, LABELS)}
+        description = {
+            "format": FORMAT,
+            "setrnn": setrnn,
+            "method": model.method,
+            **({} if model.rule is None else {"rule": model.rule}),
+            **({} if model.hierarchy is None else {HIERARCHY: model.hierarchy.as_dict()}),
+            "config": to_dict(model.config),
+            "notes": dict(model.notes),
+            "files": files,
+        }
+        seal = description["seal"] = _seal(description)
         text = json.dumps(description, indent=2, ensure_ascii=False)
         (temporary / CONFIG).write_text(text, encoding="utf-8")
-        saved = ModelVersion(description["seal"])
-        if model.calibration is not None:
-            content, saved = _seal_calibration(model.calibration, saved)
-            (temporary / CALIBRATION).write_text(content, encoding="utf-8")
-    return saved
+        if model.calibration is None:
+            return seal
+        content, version = _write_calibration(model.calibration, seal)
+        (temporary / CALIBRATION).write_bytes(content)
+    return version
 
 
 def save_calibration(
-    folder: Path, calibration: Mapping[str, Any], read: ModelVersion, readme: str = ""
-) -> ModelVersion:
-    """Write calibration.json and README.md alone; only the folder itself needs to be writable.
+    folder: Path, calibration: Mapping[str, Any], read: str, readme: str = ""
+) -> str:
+    """Write calibration.json and README.md alone, and return the version of the model with them.
 
-    If the folder no longer holds what was read from it, nothing is written.
+    If the folder no longer holds the version that was read from it, nothing is written. Only the
+    folder itself needs to be writable.
     """
-    file = folder / CALIBRATION
     is_beside = os.access(recovered(folder).resolve().parent, os.W_OK)
-    with locked(folder if is_beside else file):
+    with locked(folder if is_beside else folder / CALIBRATION):
         if read_version(folder) != read:
             raise ModelError(
                 f"{folder} has changed in the meantime: the calibration was not written. "
                 "Calibrate it again."
             )
-        content, saved = _seal_calibration(calibration, read)
-        _write_beside(file, content.encode())
+        content, version = _write_calibration(calibration, model_part(read))
+        _write_beside(folder / CALIBRATION, content)
         if described := choose_readme(folder / README, readme):
             _write_beside(folder / README, described)
-    return saved
+    return version
 
 
 def _write_beside(file: Path, content: bytes) -> None:
@@ -229,7 +214,7 @@ def copy_model(folder: Path, target: Path) -> None:
     """
     refuse_other_folder(target)
     with locked(target), whole_folder(target) as temporary:
-        read_settled(folder, lambda: _copy_files(folder, temporary))
+        _read_settled(folder, lambda: _copy_files(folder, temporary))
         readme = temporary / README
         new = readme.read_text(encoding="utf-8") if readme.is_file() else ""
         if kept := choose_readme(target / README, new):
@@ -251,14 +236,11 @@ def _copy_files(folder: Path, target: Path) -> None:
 
 
 def load_model(folder: Path) -> SavedModel:
-    """Read a model folder, after checking that it is complete and undamaged.
-
-    If another process replaces the model meanwhile, the new one is read.
-    """
-    return read_settled(folder, lambda: _read_model(folder))
+    """Read a model folder, after checking that it is complete and undamaged."""
+    return _read_settled(folder, lambda: _read_model(folder))
 
 
-def read_settled(folder: Path, read: Callable[[], Found]) -> Found:
+def _read_settled(folder: Path, read: Callable[[], Found]) -> Found:
     """Read from a folder; if another process replaces the model meanwhile, read the new one."""
     recovered(folder)
     for _ in range(MAX_READS):
@@ -274,30 +256,31 @@ def read_settled(folder: Path, read: Callable[[], Found]) -> Found:
     raise ModelError(f"{folder} keeps changing while it is read. Try again later.")
 
 
-def read_version(folder: Path) -> ModelVersion:
+def _stamp(folder: Path) -> list[tuple[int, int]]:
+    """Return what changes when another process replaces the model or its calibration."""
+    stamps = []
+    for name in (CONFIG, CALIBRATION):
+        with suppress(OSError):
+            status = (folder / name).stat()
+            stamps.append((status.st_ino, status.st_mtime_ns))
+    return stamps
+
+
+def read_version(folder: Path) -> str:
     """Read which model and which calibration a folder holds; the arrays are not read."""
-    seal = read_description(recovered(folder))["seal"]
-    calibration = _read_calibration(folder)
-    return ModelVersion(seal, "" if calibration is None else calibration["seal"])
+    seal, found = read_description(recovered(folder))["seal"], _read_calibration(folder)
+    return str(seal) if found is None else f"{seal}-{found['seal']}"
+
+
+def model_part(version: str) -> str:
+    """Return the part of a version that is the model's, without its calibration."""
+    return version.partition("-")[0]
 
 
 def read_calibration(folder: Path) -> Mapping[str, Any] | None:
     """Read the calibration alone, as plain JSON values; None if there is none."""
     found = _read_calibration(folder)
     return None if found is None else found["calibration"]
-
-
-def _stamp(folder: Path) -> list[tuple[int, int] | None]:
-    """Return what changes when another process replaces the model or its calibration."""
-    stamps: list[tuple[int, int] | None] = []
-    for place in (folder, folder / CONFIG, folder / CALIBRATION):
-        try:
-            status = place.stat()
-        except OSError:
-            stamps.append(None)
-        else:
-            stamps.append((status.st_ino, 0 if place == folder else status.st_mtime_ns))
-    return stamps
 
 
 def _read_model(folder: Path) -> SavedModel:
@@ -311,26 +294,23 @@ def _read_model(folder: Path) -> SavedModel:
         hierarchy = Hierarchy.from_dict(description.get(HIERARCHY))
     except ValueError as error:  # a DataError is one too
         raise _damaged(folder / CONFIG) from error
-    tokenizers = list_tokenizers(config)
+    tokenizers = _list_tokenizers(config)
     for name in (ARRAYS, *tokenizers, LABELS):
-        seal = description["files"].get(name)
-        if not isinstance(seal, dict):
-            raise _damaged(folder / CONFIG)
-        _check(folder / name, seal)
+        _check(folder / name, description["files"].get(name))
     encoders = [
         load_text_encoder(folder / name, text)
         for name, text in zip(tokenizers, config.texts, strict=True)
     ]
-    version = ModelVersion(description["seal"])
+    version = description["seal"]
     if calibration is not None:
-        if calibration["model"] != version.model:
+        if calibration["model"] != version:
             raise ModelError(
                 f"{folder / CALIBRATION} belongs to another model. Remove it, and calibrate this "
                 "model again."
             )
-        version = ModelVersion(version.model, calibration["seal"])
+        version = f"{version}-{calibration['seal']}"
     return SavedModel(
-        method=str(description["method"]),
+        method=description["method"],
         config=config,
         encoder=join_encoders(encoders),
         labels=LabelVocabulary.load(folder / LABELS),
@@ -341,6 +321,11 @@ def _read_model(folder: Path) -> SavedModel:
         rule=description.get("rule"),
         hierarchy=hierarchy,
     )
+
+
+def _list_tokenizers(config: Config) -> list[str]:
+    """Return the name of the file of each tokenizer."""
+    return [TOKENIZER, *(f"tokenizer-{n}.json" for n in range(1, len(config.texts)))]
 
 
 def _read_object(file: Path) -> dict[str, Any]:
@@ -381,26 +366,20 @@ def _read_calibration(folder: Path) -> dict[str, Any] | None:
     file = folder / CALIBRATION
     try:
         values = _read_object(file)
-        is_whole = values["seal"] == _seal(values) and {"model", "calibration"} <= values.keys()
     except FileNotFoundError:
         return None
-    except (ModelError, KeyError):
-        is_whole = False
-    if not is_whole:
+    except ModelError:
+        values = {}
+    if not {"model", "calibration"} <= values.keys() or values.get("seal") != _seal(values):
         raise ModelError(f"{file} is damaged. Remove it, and calibrate the model again.")
     return values
 
 
-def _seal_calibration(
-    calibration: Mapping[str, Any], model: ModelVersion
-) -> tuple[str, ModelVersion]:
+def _write_calibration(calibration: Mapping[str, Any], model: str) -> tuple[bytes, str]:
     """Return the content of calibration.json, and the version of the model with it."""
-    values = _with_seal({"model": model.model, "calibration": dict(calibration)})
-    return json.dumps(values, indent=1), ModelVersion(model.model, values["seal"])
-
-
-def _with_seal(values: dict[str, Any]) -> dict[str, Any]:
-    return {**values, "seal": _seal(values)}
+    values = {"model": model, "calibration": dict(calibration)}
+    seal = _seal(values)
+    return json.dumps({**values, "seal": seal}, indent=1).encode(), f"{model}-{seal}"
 
 
 def _seal(values: Mapping[str, Any]) -> str:
@@ -414,16 +393,12 @@ def _check_length(file: Path) -> None:
         raise ModelError(f"{file} is larger than {MAX_BYTES:,} bytes: it is not of a model.")
 
 
-def _check(file: Path, seal: Mapping[str, Any]) -> None:
+def _check(file: Path, seal: object) -> None:
+    """Raise unless a file is there and has the size and the hash of its seal."""
     if not file.is_file():
         raise ModelError(f"{file.parent} lacks {file.name}. Train or copy the model again.")
     _check_length(file)
-    if file.stat().st_size != seal.get("bytes"):
-        raise ModelError(
-            f"{file} is cut short: {file.stat().st_size:,} of {seal.get('bytes', 0):,} bytes. "
-            "Train or copy the model again."
-        )
-    if seal_file(file) != dict(seal):
+    if seal_file(file) != seal:
         raise _damaged(file)
 
 

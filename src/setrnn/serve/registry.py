@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from setrnn.config import settings_hash
 from setrnn.errors import ConfigError, SetRNNError, nearest_name
-from setrnn.models.folder import ModelVersion, read_version
+from setrnn.models.folder import read_version
 from setrnn.models.hub import open_place
 from setrnn.serve.answers import AnsweringModel
 from setrnn.serve.problems import ProblemError
@@ -134,14 +133,10 @@ def load_served(name: str, folder: Path, device: str = "auto") -> ServedModel:
     """Load a model folder with its version."""
     tagger = load(folder, device)
     tagger.tag([""])  # the first prediction imports for up to a second
-    return ServedModel(name, _shorten(tagger.version), tagger)
+    return ServedModel(name, tagger.version, tagger)
 
 
 def version_of(folder: Path) -> str:
-    """Return a short hash of the model and the calibration in a folder."""
+    """Return the hash of the model and the calibration in a folder."""
     with open_place(folder) as place:
-        return _shorten(read_version(place))
-
-
-def _shorten(version: ModelVersion) -> str:
-    return settings_hash(version.model, version.calibration)
+        return read_version(place)

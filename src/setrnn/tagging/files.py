@@ -92,7 +92,7 @@ class TagWork:
     def load(self) -> Tagger:
         """Load the model; raise ConfigError if it is not the one that the run began with."""
         tagger = setrnn.load(self.model, self.device)
-        if describe_version(tagger) != self.model_version:
+        if tagger.version != self.model_version:
             raise ConfigError(f"{self.model} has changed, or differs between machines.")
         return tagger if self.beam_width is None else tagger.with_beam_width(self.beam_width)
 
@@ -170,7 +170,7 @@ def predict_files(
         check_separator(tagger.labels.names, options.label_separator)
     work = TagWork(
         model=fix_place(model),
-        model_version=describe_version(tagger),
+        model_version=tagger.version,
         device=device,
         rule=tagger.rule_or_own(rule),
         top=top,
@@ -210,11 +210,6 @@ def predict_files(
         _join(files, target, work.separator, part)
         shutil.rmtree(folder)
         return TaggedFiles(str(out), (target.name,), parts.n_documents, bad_rows)
-
-
-def describe_version(tagger: Tagger) -> str:
-    """Return what changes when a model or its calibration changes."""
-    return f"{tagger.version.model}-{tagger.version.calibration}"
 
 
 def begin_run(file: Path, run: dict[str, Any], place: Path | str) -> None:

@@ -24,7 +24,7 @@ from setrnn.data.text.words import TextEncoder
 from setrnn.errors import ConfigError, ModelError
 from setrnn.methods import find_method
 from setrnn.models.card import write_readme
-from setrnn.models.folder import NOWHERE, ModelVersion, SavedModel, save_calibration, save_model
+from setrnn.models.folder import SavedModel, save_calibration, save_model
 from setrnn.models.hub import require_folder
 from setrnn.systems.candidates import Floats32
 from setrnn.systems.closure import Closure
@@ -55,7 +55,7 @@ class TrainedModel:
     notes: dict[str, Any] = field(default_factory=dict)
     calibration: Calibration | None = None
     seen_sets: Ragged | None = None  # the label sets of the training documents, for limits
-    version: ModelVersion = NOWHERE  # of the folder that it was read from or written to
+    version: str = ""  # of the folder that it was read from or written to
     rule: str | None = None  # for the measure that it was trained for; None: the method's own
     trained_documents: DocumentSketch | None = None  # None if not known
     hierarchy: Hierarchy | None = None  # the parents of labels; predictions may be closed in it
@@ -168,7 +168,7 @@ class TrainedModel:
             if not any(name in self.labels.index for name in hierarchy.labels):
                 raise ConfigError("The hierarchy names none of the labels of the model.")
             hierarchy = replace(hierarchy, keeps_closed=keeps_closed)
-        return replace(self, hierarchy=hierarchy, version=NOWHERE)
+        return replace(self, hierarchy=hierarchy, version="")
 
     @property
     def keeps_closed(self) -> bool:
@@ -223,7 +223,7 @@ class TrainedModel:
         if system is None:
             raise ConfigError(f"'{self.method}' has no search to widen: train a network.")
         config = self.config.with_beam_width(beam_width)
-        return replace(self, config=config, system=system, version=NOWHERE)
+        return replace(self, config=config, system=system, version="")
 
     def save(self, folder: str | Path) -> None:
         """Write the model folder, whole or not at all."""
@@ -268,7 +268,7 @@ class TrainedModel:
         """
         if self.calibration is None:
             raise ConfigError("The tagger has no calibration. Make one with setrnn.calibrate.")
-        if self.version == NOWHERE:
+        if not self.version:
             raise ConfigError("The tagger is not in a folder yet. Write all of it: Tagger.save.")
         require_folder(folder, "Calibrating")
         values = self.calibration.as_dict()

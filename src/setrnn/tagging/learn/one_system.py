@@ -16,7 +16,7 @@ from setrnn.methods import Method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import find_device
 from setrnn.models.card import is_same_training, note_training
-from setrnn.models.folder import check_model_place
+from setrnn.models.folder import check_model_place, model_part
 from setrnn.progress import OnProgress, Progress, log
 from setrnn.systems.registry import find_system
 from setrnn.tagging.loading import load
@@ -172,7 +172,7 @@ def save_again(tagger: Tagger, out: Path, way_out: str, is_resumed: bool) -> Tag
     if before is not None and is_same_training(before.notes, tagger.notes):
         tagger = replace(tagger, notes=before.notes)
     saved = tagger.saved_to(out, way_out)
-    if before is None or not before.is_calibrated or before.version.model != saved.version.model:
+    if before is None or not before.is_calibrated or model_part(before.version) != saved.version:
         return saved
     return replace(saved, calibration=before.calibration).save_calibration(out)
 
