@@ -96,8 +96,8 @@ IdPrefix = Annotated[
     str,
     typer.Option(
         metavar="auto|file|none",
-        help="Whether ids begin with the name of their file: if an id occurs in two files, always, "
-        "or never.",
+        help="Whether ids begin with the name of their file: if an earlier file has the same id, "
+        "always, or never.",
     ),
 ]
 SourceFeature = Annotated[

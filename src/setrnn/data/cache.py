@@ -24,9 +24,8 @@ from setrnn.data.example import Example
 from setrnn.data.prepared import FORMAT, UNLABELLED, Prepared, is_prepared
 from setrnn.data.preparing import BATCH, OnDocuments, prepare
 from setrnn.data.read import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
-from setrnn.data.read.label_map import note_unused
-from setrnn.data.read.reader import OnBadRow, file_errors, no_documents
-from setrnn.data.read.several import join_splits, note_shared_id
+from setrnn.data.read.reader import OnBadRow, file_errors
+from setrnn.data.read.several import join_splits
 from setrnn.data.splits import LEAST_VALID, MOST_SHARE, SEED, VALID_SHARE, TrainCut, with_valid
 from setrnn.data.streaming import batched
 from setrnn.data.text.languages import MOST_TEXTS, read_stop_words, settle_language
@@ -197,7 +196,7 @@ def _prepare(
                 for part, name in enumerate(("train", "valid"))
             }
             streams = {**cut, **{name: each for name, each in streams.items() if name != "train"}}
-        settings, look = settle_language(copies["train"].first_texts, settings)
+        settings, look = settle_language(list(_first_texts(dataset.splits["train"])), settings)
         about = {
             "language": look.describe(),
             "n_skipped_rows": {
@@ -231,58 +230,28 @@ class CopiedSplit:
         on_bad_row: OnBadRow,
         on_documents: OnDocuments,
     ) -> None:
-        split = dataset.splits[name]
         self.bad_rows, self.cut = BadRows(on_bad_row), TrainCut(dataset.place)
-        self.first_texts: list[str] = []  # of files evenly chosen, to find their language
         self._file = file
-        self._prefixes = [prefix for prefix, _ in split.joined] or [""]
-        self._has_prefix = split.id_prefix == "file" and bool(split.joined)
-        self._owner: dict[int, int] = {}  # the file of each id, by the hash of the id
-        n_files = len(split.pieces)
-        step, n_documents = max(n_files // FILES_LOOKED_AT, 1), 0
-        most = MOST_TEXTS // len(range(0, n_files, step))
         with file.open("w", encoding="ascii") as stream:
-            for number, piece in enumerate(split.pieces):
-                bad_rows = BadRows(on_bad_row)
-                n_texts = 0 if number % step else most
-                for batch in batched(piece.read(bad_rows), BATCH):
-                    self.first_texts += [each.text for each in batch[:n_texts]]
-                    n_texts -= min(n_texts, len(batch))
-                    if dataset.valid_is_cut and name == "train":
-                        for example in batch:
-                            self.cut.add(example)
-                    if split.id_prefix == "auto" and not self._has_prefix:
-                        self._compare_ids(number, batch)
-                    stream.write(json.dumps([number, [_pack(each) for each in batch]]) + "\n")
-                    n_documents += len(batch)
-                    on_documents("reading", len(batch))
-                self.bad_rows.join(bad_rows)
-        if not n_documents:
-            what = f"The '{name}' part of {dataset.place}"
-            raise no_documents(split, what, self.bad_rows.n_skipped, self.bad_rows.first)
-        note_unused(self.bad_rows.unused, self.bad_rows)
-
-    def _compare_ids(self, number: int, batch: Sequence[Example]) -> None:
-        """Find an id that occurs in two files: then all ids begin with the name of their file."""
-        for example in batch:
-            if self._owner.setdefault(hash(example.id), number) != number:
-                note_shared_id(example.id, self._prefixes[number], self.bad_rows)
-                self._has_prefix = True
-                return
+            for batch in batched(dataset.splits[name].read(self.bad_rows), BATCH):
+                if dataset.valid_is_cut and name == "train":
+                    for example in batch:
+                        self.cut.add(example)
+                stream.write(json.dumps([_pack(each) for each in batch]) + "\n")
+                on_documents("reading", len(batch))
 
     def read(self, is_kept: Sequence[bool] | None = None) -> Iterator[Example]:
         """Yield the documents, or those that are kept."""
         start = 0
         with self._file.open(encoding="ascii") as stream:
             for line in stream:
-                number, batch = json.loads(line)
-                prefix = f"{self._prefixes[number]}:" if self._has_prefix else ""
+                batch = json.loads(line)
                 for row, (id_, text, labels, features, unknown, complete) in enumerate(
                     batch, start
                 ):
                     if is_kept is None or is_kept[row]:
                         more = {"unknown": unknown, "complete": complete}
-                        yield Example(prefix + id_, text, labels, features, **more)
+                        yield Example(id_, text, labels, features, **more)
                 start += len(batch)
 
 
@@ -303,9 +272,13 @@ def _stamp_files(dataset: Dataset) -> dict[Path, tuple[int, int]]:
 
 def sample_texts(source: Source) -> Iterator[str]:
     """Yield some texts of train to find their language: the first ones of files evenly chosen."""
-    dataset = replace(source, cut_valid=False).open()
-    pieces = dataset.splits["train" if "train" in dataset.splits else next(iter(dataset.splits))]
-    chosen = pieces.pieces[:: max(len(pieces.pieces) // FILES_LOOKED_AT, 1)]
+    splits = replace(source, cut_valid=False).open().splits
+    yield from _first_texts(splits["train" if "train" in splits else next(iter(splits))])
+
+
+def _first_texts(split: Split) -> Iterator[str]:
+    pieces = split.pieces or (split,)
+    chosen = pieces[:: max(len(pieces) // FILES_LOOKED_AT, 1)]
     for piece in chosen:
         examples = piece.read(BadRows("skip"))
         yield from (each.text for each in islice(examples, MOST_TEXTS // len(chosen)))

@@ -44,7 +44,7 @@ def test_formats_may_be_mixed(tmp_path):
 
 def test_ids_that_occur_in_two_files_get_their_names(tmp_path):
     files, bad_rows = write(tmp_path, a=["s1", "s2"], b=["s3", "s1"]), BadRows()
-    assert ids(files, bad_rows) == ["a:s1", "a:s2", "b:s3", "b:s1"]
+    assert ids(files, bad_rows) == ["s1", "s2", "s3", "b:s1"]
     assert len(bad_rows.notes) == 1
     assert "'b:s1'" in bad_rows.notes[0]
     assert "--id-prefix" in bad_rows.notes[0]
@@ -61,7 +61,7 @@ def test_the_prefix_of_ids_can_be_chosen(tmp_path):
 
 def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path):
     files = [*write(tmp_path / "one", export=["1"]), *write(tmp_path / "two", export=["1"])]
-    assert ids(files) == ["one/export:1", "two/export:1"]
+    assert ids(files) == ["1", "two/export:1"]
 
 
 def test_repeated_ids_within_a_file_are_left_alone(tmp_path):

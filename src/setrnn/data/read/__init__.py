@@ -160,8 +160,7 @@ def _close_labels(split: Split, hierarchy: Hierarchy) -> Split:
     def read(bad_rows: BadRows) -> Iterator[Example]:
         return hierarchy.close_examples(split.read(bad_rows))
 
-    pieces = tuple((prefix, _close_labels(each, hierarchy)) for prefix, each in split.joined)
-    return replace(split, read=read, joined=pieces)
+    return replace(split, read=read)
 
 
 def _open_place(data: str | Path, options: ReadOptions, reader: str | None) -> Dataset:

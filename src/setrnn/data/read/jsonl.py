@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from io import BufferedReader
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,9 @@ from setrnn.data.read.printing import printable, shown
 from setrnn.data.read.reader import (
     BadRows,
     ReadOptions,
-    file_errors,
     file_format,
     file_stem,
     numbered_lines,
-    stream_lines,
 )
 from setrnn.data.read.row import (
     RowProblem,
@@ -34,22 +31,6 @@ _raw_decode = json.JSONDecoder().raw_decode
 
 def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:
     """Stream the documents of one file."""
-    lines = numbered_lines(path, options.max_row_bytes, options.encoding)
-    return _read(path, lines, options, bad_rows)
-
-
-def read_stream(
-    path: Path, stream: BufferedReader, first: int, options: ReadOptions, bad_rows: BadRows
-) -> Iterator[Example]:
-    """Stream the documents of some lines of a file; `first` is the number of the first line."""
-    with file_errors(path):
-        lines = stream_lines(stream, options.max_row_bytes, options.encoding, first)
-        yield from _read(path, lines, options, bad_rows)
-
-
-def _read(
-    path: Path, lines: Iterable[tuple[int, bytes]], options: ReadOptions, bad_rows: BadRows
-) -> Iterator[Example]:
     make = example_maker(options, file_stem(path), is_decoded=True)
 
     def make_from_line(line: bytes, number: int) -> Example | None:
@@ -64,6 +45,7 @@ def _read(
             check_characters(example, options)
         return example
 
+    lines = numbered_lines(path, options.max_row_bytes, options.encoding)
     return read_rows(lines, make_from_line, bad_rows, f"{printable(path.name)} line")
 
 

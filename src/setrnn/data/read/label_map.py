@@ -6,7 +6,7 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,7 +60,7 @@ def map_labels(splits: Mapping[str, Split], label_map: Mapping[str, str]) -> dic
     """Rename the labels of all splits; note which labels of the map do not occur."""
     noting = "train" if "train" in splits else next(iter(splits), "")
 
-    def renamed(name: str, split: Split, is_piece: bool = False) -> Split:
+    def renamed(name: str, split: Split) -> Split:
         def read(bad_rows: BadRows) -> Iterator[Example]:
             unused = dict.fromkeys(label_map)
             for example in split.read(bad_rows):
@@ -68,13 +68,12 @@ def map_labels(splits: Mapping[str, Split], label_map: Mapping[str, str]) -> dic
                     unused.pop(label, None)
                     unused.pop(label.strip(), None)
                 yield _rename(example, label_map)
-            if name == noting and is_piece:
-                bad_rows.unused = list(unused)
-            elif name == noting:
-                note_unused(list(unused), bad_rows)
+            if name == noting and unused:
+                some = ", ".join(map(shown, list(unused)[:N_SHOWN]))
+                more = f" and {len(unused) - N_SHOWN:,} more" if len(unused) > N_SHOWN else ""
+                bad_rows.note(f"The label map has labels that do not occur: {some}{more}.")
 
-        pieces = tuple((prefix, renamed(name, each, True)) for prefix, each in split.joined)
-        return replace(split, read=read, joined=pieces)
+        return replace(split, read=read)
 
     return {name: renamed(name, split) for name, split in splits.items()}
 
@@ -84,14 +83,6 @@ def _rename(example: Example, label_map: Mapping[str, str]) -> Example:
     unknown = rename_labels(example.unknown, label_map)
     kept = tuple(label for label in unknown if label not in labels)  # a given label is known
     return replace(example, labels=labels, unknown=kept)
-
-
-def note_unused(unused: Sequence[str] | None, bad_rows: BadRows) -> None:
-    """Note which labels of the map do not occur."""
-    if unused:
-        some = ", ".join(map(shown, unused[:N_SHOWN]))
-        more = f" and {len(unused) - N_SHOWN:,} more" if len(unused) > N_SHOWN else ""
-        bad_rows.note(f"The label map has labels that do not occur: {some}{more}.")
 
 
 def find_twins(label_counts: Mapping[str, int]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from setrnn.data.example import Example
 from setrnn.data.read.printing import printable
@@ -18,55 +18,21 @@ _BATCH_ROWS = 1024
 
 def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:
     """Stream the documents of one file, a record batch at a time."""
-    with file_errors(path), path.open("rb") as stream:
-        yield from read_range(path, stream, 0, None, options, bad_rows)
-
-
-def read_range(
-    path: Path,
-    stream: BinaryIO,
-    first: int,
-    n_rows: int | None,
-    options: ReadOptions,
-    bad_rows: BadRows,
-) -> Iterator[Example]:
-    """Stream the documents of some rows, from 0 on; of all that follow if `n_rows` is None."""
-    stop = None if n_rows is None else first + n_rows
-    rows = enumerate(_rows(path, stream, options, first, stop), start=first + 1)
     make = example_maker(options, file_stem(path))
-    return read_rows(rows, make, bad_rows, f"{printable(path.name)} row")
+    rows = enumerate(_rows(path, options), start=1)
+    with file_errors(path):
+        yield from read_rows(rows, make, bad_rows, f"{printable(path.name)} row")
 
 
-def count_rows(path: Path, stream: BinaryIO) -> int:
-    """Return the number of rows of a file."""
-    import pyarrow.parquet as pq
-
-    with _valid_file(path), pq.ParquetFile(stream) as file:
-        return int(file.metadata.num_rows)
-
-
-def _rows(
-    path: Path, stream: BinaryIO, options: ReadOptions, first: int, stop: int | None
-) -> Iterator[dict[str, Any] | RowProblem]:
+def _rows(path: Path, options: ReadOptions) -> Iterator[dict[str, Any] | RowProblem]:
     """Yield each row, or a problem if its strings cannot be decoded."""
     import pyarrow.parquet as pq
 
-    with _valid_file(path), pq.ParquetFile(stream) as file:
+    with path.open("rb") as stream, _valid_file(path), pq.ParquetFile(stream) as file:
         columns = _columns(path, options, file.schema_arrow)
         kept = None if options.keep_columns else columns
-        place = 0  # the number of the next row
-        for group in range(file.metadata.num_row_groups):
-            n_group = file.metadata.row_group(group).num_rows
-            if place + n_group <= first:
-                place += n_group
-                continue
-            for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group], columns=kept):
-                start = max(first - place, 0)
-                end = batch.num_rows if stop is None else min(stop - place, batch.num_rows)
-                yield from _batch_rows(batch.slice(start, max(end - start, 0)))
-                place += batch.num_rows
-                if stop is not None and place >= stop:
-                    return
+        for batch in file.iter_batches(_BATCH_ROWS, columns=kept):
+            yield from _batch_rows(batch)
 
 
 @contextmanager

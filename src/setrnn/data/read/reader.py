@@ -6,7 +6,7 @@ import codecs
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -54,7 +54,7 @@ class ReadOptions:
         hierarchy: the parents of labels; it may close the labels of documents. None if there is
             none.
         id_prefix: whether ids begin with the name of their file, if there are several files:
-            "auto" if an id occurs in two of them, "file" always, "none" never.
+            "auto" if an earlier file has the same id, "file" always, "none" never.
         source_feature: whether documents have the name of their file as a feature.
         keep_columns: whether examples keep all columns of their rows.
         require_labels: whether a row without labels is a bad row.
@@ -155,7 +155,6 @@ class BadRows:
     n_skipped: int = 0
     first: list[str] = field(default_factory=list)  # at most five messages
     notes: list[str] = field(default_factory=list)  # what else a user should know of the reading
-    unused: list[str] | None = None  # labels of the map that a piece lacks; None if none was read
 
     def add(self, error: BadRowError) -> None:
         """Raise the error, or count the row and keep the first five messages."""
@@ -170,17 +169,6 @@ class BadRows:
         if text not in self.notes:
             self.notes.append(text)
 
-    def join(self, other: BadRows) -> None:
-        """Add the bad rows of the next piece of the same data."""
-        self.n_skipped += other.n_skipped
-        self.first = (self.first + other.first)[:5]
-        for text in other.notes:
-            self.note(text)
-        if self.unused is None or other.unused is None:
-            self.unused = other.unused if self.unused is None else self.unused
-        else:
-            self.unused = [label for label in self.unused if label in other.unused]
-
 
 @dataclass(frozen=True)
 class Split:
@@ -189,19 +177,12 @@ class Split:
     Attributes:
         files: its files.
         read: streams its documents.
-        joined: of several files, each alone, with the prefix that its ids may have.
-        id_prefix: whether they have it: see ReadOptions.
+        pieces: of several files, each alone; () for one file.
     """
 
     files: tuple[Path, ...]
     read: Callable[[BadRows], Iterator[Example]]
-    joined: tuple[tuple[str, Split], ...] = ()
-    id_prefix: str = "none"
-
-    @property
-    def pieces(self) -> tuple[Split, ...]:
-        """What can be read side by side: the files, or all at once if there is only one."""
-        return tuple(each for _, each in self.joined) or (self,)
+    pieces: tuple[Split, ...] = ()
 
 
 # Looks at a file or folder and returns the splits that it holds in one format: none if there is
@@ -297,32 +278,26 @@ def file_stem(path: Path) -> str:
 
 def refuse_empty(split: Split, name: str) -> Split:
     """Return a split that raises DataError if it yields no document; its pieces may be empty."""
+    if split.files:
+        n_more = len(split.files) - 1
+        name = split.files[0].name + (f" (and {n_more} more)" if n_more else "")
 
     def read(bad_rows: BadRows) -> Iterator[Example]:
         n_before = bad_rows.n_skipped
         examples = split.read(bad_rows)
         first = next(examples, None)
         if first is None:
-            raise no_documents(
-                split, name, bad_rows.n_skipped - n_before, bad_rows.first[n_before:]
+            n_skipped = bad_rows.n_skipped - n_before
+            if n_skipped == 0:
+                raise DataError(f"{name} holds no documents. Add at least one row.")
+            shown = "".join(f" First: {each}" for each in bad_rows.first[n_before:][:1])
+            raise DataError(
+                f"{name} holds no documents that can be read: {n_skipped} rows skipped.{shown}"
             )
         yield first
         yield from examples
 
     return replace(split, read=read)
-
-
-def no_documents(split: Split, name: str, n_skipped: int, messages: Sequence[str]) -> DataError:
-    """Return the error for a split without documents, given what was skipped."""
-    if split.files:
-        n_more = len(split.files) - 1
-        name = split.files[0].name + (f" (and {n_more} more)" if n_more else "")
-    if n_skipped == 0:
-        return DataError(f"{name} holds no documents. Add at least one row.")
-    shown = f" First: {messages[0]}" if messages else ""
-    return DataError(
-        f"{name} holds no documents that can be read: {n_skipped} rows skipped.{shown}"
-    )
 
 
 def numbered_lines(
@@ -336,19 +311,12 @@ def numbered_lines(
     and skip it: memory is bounded.
     """
     with file_errors(path), _open(path) as stream:
-        yield from stream_lines(stream, max_bytes, encoding)
-
-
-def stream_lines(
-    stream: io.BufferedReader, max_bytes: int, encoding: str | None = None, first: int = 1
-) -> Iterator[tuple[int, bytes]]:
-    """Yield each line of a stream, as `numbered_lines` does; `first` is the first line's number."""
-    read_line = utf8_lines(stream, encoding)
-    next_line = partial(read_line, max_bytes + 1)
-    for number, line in enumerate(iter(next_line, b""), start=first):
-        yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-        if len(line) > max_bytes:
-            _skip_to_newline(read_line, line)
+        read_line = utf8_lines(stream, encoding)
+        next_line = partial(read_line, max_bytes + 1)
+        for number, line in enumerate(iter(next_line, b""), start=1):
+            yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+            if len(line) > max_bytes:
+                _skip_to_newline(read_line, line)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 from setrnn.data.example import Example
@@ -15,6 +15,7 @@ from setrnn.errors import DataError
 
 N_SHOWN = 5  # files in a note
 _WILDCARDS = "*?["
+_SHARED = "Two files have the same ids,"
 
 
 def expand_places(places: Iterable[str | Path]) -> list[str | Path]:
@@ -81,60 +82,38 @@ def join_splits(parts: Sequence[tuple[Path, Split]], id_prefix: str) -> Split:
     Args:
         parts: each place with its split.
         id_prefix: "file" to put the file's name in front of each id, "none" to leave ids as they
-            are, "auto" for names only if an id occurs in two files.
+            are, "auto" for names in front of those ids that an earlier file has too.
     """
     if len(parts) == 1:
         return parts[0][1]
     prefixes = name_places([str(place) for place, _ in parts])
     splits = [split for _, split in parts]
 
-    @cache
-    def shared_id() -> tuple[str, str] | None:
-        return _find_shared_id(splits, prefixes)
-
     def read(bad_rows: BadRows) -> Iterator[Example]:
-        shared = shared_id() if id_prefix == "auto" else None
-        if shared is not None:
-            note_shared_id(*shared, bad_rows)
-        has_prefix = id_prefix == "file" or shared is not None
+        earlier: set[int] = set()  # the 64-bit hashes of ids
         for prefix, split in zip(prefixes, splits, strict=True):
-            yield from add_prefix(split.read(bad_rows), prefix if has_prefix else "")
+            own = set()
+            for example in split.read(bad_rows):
+                own.add(hash(example.id))
+                is_shared = id_prefix == "auto" and hash(example.id) in earlier
+                if is_shared:
+                    _note_shared_id(example.id, prefix, bad_rows)
+                has_prefix = is_shared or id_prefix == "file"
+                yield replace(example, id=f"{prefix}:{example.id}") if has_prefix else example
+            earlier |= own
 
-    files = tuple(file for split in splits for file in split.files)
-    return Split(files, read, tuple(zip(prefixes, splits, strict=True)), id_prefix)
+    return Split(tuple(file for split in splits for file in split.files), read, tuple(splits))
 
 
-def add_prefix(examples: Iterator[Example], prefix: str) -> Iterator[Example]:
-    """Put a prefix in front of all ids, if it is not empty."""
-    if not prefix:
-        return examples
-    return (replace(each, id=f"{prefix}:{each.id}") for each in examples)
-
-
-def note_shared_id(name: str, prefix: str, bad_rows: BadRows) -> None:
-    """Note an id that occurs in two files, and the prefix that it has in the second."""
+def _note_shared_id(name: str, prefix: str, bad_rows: BadRows) -> None:
+    """Note the first id that occurs in two files."""
+    if any(text.startswith(_SHARED) for text in bad_rows.notes):
+        return
     name, prefix = printable(name), printable(prefix)
     bad_rows.note(
-        f"The id '{name}' occurs in two files: each id now begins with the name of its file, as in "
-        f"'{prefix}:{name}'. To keep ids as they are: --id-prefix none."
+        f"{_SHARED} such as '{name}': in the second file it begins with the name of the file, as "
+        f"in '{prefix}:{name}'. To keep ids as they are: --id-prefix none."
     )
-
-
-def _find_shared_id(splits: Sequence[Split], prefixes: Sequence[str]) -> tuple[str, str] | None:
-    """Return the first id that occurs in two splits, and the prefix of the second; else None.
-
-    This takes a pass over all documents. Ids are compared by their 64-bit hashes.
-    """
-    earlier: set[int] = set()
-    for split, prefix in zip(splits, prefixes, strict=True):
-        own = set()
-        for example in split.read(BadRows("skip")):
-            hashed = hash(example.id)
-            if hashed in earlier:
-                return example.id, prefix
-            own.add(hashed)
-        earlier |= own
-    return None
 
 
 def name_places(places: Sequence[str]) -> list[str]:
