@@ -314,7 +314,7 @@ def test_a_model_that_changes_again_and_again_is_refused(folder, monkeypatch):
     refused(folder, "keeps changing")
 
 
-CALIBRATION = {"n_documents": 5, "thresholds": None}
+CALIBRATION = Calibration(5).as_dict()
 
 
 def write_calibration(folder, **more):

@@ -9,7 +9,7 @@ from setrnn import Prediction, calibrate, evaluate, open_documents
 from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.evaluate import LabelPairs, measure_rules, score_labels
 from setrnn.tagging.trust.acceptance import LabelAcceptance
-from setrnn.tagging.trust.calibrate import find_label_acceptance
+from setrnn.tagging.trust.calibrate import accept_labels
 from setrnn.tagging.trust.saved import Calibration
 
 
@@ -111,8 +111,6 @@ def test_the_acceptance_of_labels_can_be_found_by_itself(calibrated, small_examp
     marginals = []
     measure_rules(calibrated.tagger, batches, ["set"], on_marginals=marginals.append)
     own = TrueMarginals.concatenate(marginals)
-    found = find_label_acceptance(calibrated.tagger, own, target=0.6)
+    found, *_ = accept_labels(own, calibrated.calibration.label_curves, (0.6, 0.9))
     expected = calibrated.calibration.label_acceptance
     np.testing.assert_array_equal(found.thresholds, expected.thresholds)
-    plain = replace(calibrated.tagger, calibration=None)
-    assert find_label_acceptance(plain, own) is None

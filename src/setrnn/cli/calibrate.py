@@ -33,7 +33,7 @@ from setrnn.tagging.trust.acceptance import (
     Acceptance,
     Reliability,
     accuracy_interval,
-    check_share,
+    check_target,
 )
 
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ def calibrate(
     predict then writes calibrated probabilities and marks each row as accepted or not. Documents
     that the model was trained on are refused.
     """
-    check_share("target accuracy", target_accuracy)
-    check_share("confidence", confidence)
+    check_target(target_accuracy, confidence)
     _check_places(model, figure, json)
     tagger = load_model(model, device)
     tagger.rule_or_own(rule)

@@ -38,7 +38,7 @@ from setrnn.tagging.learn.one_system import train_prepared
 from setrnn.tagging.loading import load
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.trust.calibrate import find_label_acceptance
+from setrnn.tagging.trust.calibrate import accept_labels
 from setrnn.training.schedule import fit_to_data
 from setrnn.training.start import Start, TrainOptions
 
@@ -266,11 +266,10 @@ def _accept_labels(
         predictions: of test.
     """
     predicted = [each.label_probabilities for each in predictions]
-    if tagger.calibration is None or None in predicted or not marginals:
+    curves = None if tagger.calibration is None else tagger.calibration.label_curves
+    if curves is None or None in predicted or not marginals:
         return {}
-    acceptance = find_label_acceptance(tagger, TrueMarginals.concatenate(marginals))
-    if acceptance is None:
-        return {}
+    acceptance, *_ = accept_labels(TrueMarginals.concatenate(marginals), curves, (0.9, 0.9))
     index, limits = tagger.labels.index, acceptance.thresholds
     n_accepted = np.zeros(len(limits), dtype=np.int64)
     for label, prob in chain.from_iterable(each.items() for each in predicted if each is not None):

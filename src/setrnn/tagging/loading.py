@@ -62,8 +62,8 @@ def load(
         ) from error
     calibration = None
     if saved.calibration is not None:
-        calibration = Calibration.from_dict(saved.calibration, f"{Path(folder) / CALIBRATION}")
-        calibration.check_labels(len(saved.labels), f"{Path(folder) / CALIBRATION}")
+        file = f"{Path(folder) / CALIBRATION}"
+        calibration = Calibration.from_dict(saved.calibration, len(saved.labels), file)
     return replace(
         tagger,
         notes=dict(saved.notes),

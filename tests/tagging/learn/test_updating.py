@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import setrnn
+from notes import collected_notes
 from setrnn.config import Config, TrainingSettings
 from setrnn.data.read import write_examples
 from setrnn.errors import ConfigError, StoppedError
-from setrnn.progress import Note
 from setrnn.tagging.learn.update import choose_schedule, read_training_changes, update
 from setrnn.tagging.trust.acceptance import Acceptance
 from setrnn.tagging.trust.saved import Calibration
@@ -38,16 +38,11 @@ def place(small_examples, tmp_path_factory):
 
 
 def run(model, place, **more):
-    """Update, and return the model and the notes that were shown."""
-    notes = []
-
-    def keep(event):
-        if isinstance(event, Note):
-            notes.append(event)
-
+    """Update, and return the model and the notes that were logged."""
     more = {"data": place / "old", "settings": QUICK, "device": "cpu"} | more
     new = more.pop("new", place / "new.jsonl")
-    return update(model, new, on_progress=keep, **more), notes
+    with collected_notes() as notes:
+        return update(model, new, **more), notes
 
 
 def bytes_of(folder):
@@ -76,7 +71,7 @@ def test_new_labels_are_added_and_learned(updated, taggers):
     _, after, notes = updated
     before = taggers["set-rnn-exact"]
     assert after.labels.names == (*before.labels.names, NEW_LABEL)
-    assert any(NEW_LABEL in each.text for each in notes)
+    assert any(NEW_LABEL in each for each in notes.texts)
     assert NEW_LABEL in after.tag(["The curling team won the stones"])[0].labels
 
 
@@ -123,7 +118,7 @@ def test_an_updated_model_can_be_updated(updated, place):
 def test_without_old_documents_it_warns_and_remembers(updated, place):
     folder, _, _ = updated
     after, notes = run(folder / "before", place, data=None)
-    assert any(each.is_warning and "--data" in each.text for each in notes)
+    assert any("--data" in each for each in notes.warnings)
     assert set(after.notes["updated"]["scores"]) == {"new"}
     # The words stay, so that old documents are still recognised.
     assert after.encoder.is_same(setrnn.load(folder / "before").encoder)
@@ -138,7 +133,7 @@ def test_every_member_of_a_mixture_is_updated(taggers, place, tmp_path):
     assert after.notes["mixture"]["n_documents"] == 60 + after.notes["updated"]["n_new"]["valid"]
     assert len(after.notes["mixture"]["members"]) == len(before.members)
     again, notes = run(before, place, out=tmp_path / "after", resume=True)
-    assert sum("updated before" in each.text for each in notes) == len(before.members)
+    assert sum("updated before" in each for each in notes.texts) == len(before.members)
     text = ["The curling team won the storm"]
     assert np.array_equal(again.predict_proba(text), after.predict_proba(text))
 
@@ -147,10 +142,10 @@ def test_classical_members_need_old_documents_for_new_labels(taggers, place):
     before = taggers["mixture"]  # br, pcc and set-rnn
     after, notes = run(before, place, data=None)
     assert [each.method for each in after.members] == ["set-rnn"]
-    assert sum("left out" in each.text for each in notes) == 2
+    assert sum("left out" in each for each in notes.texts) == 2
     after, notes = run(before, place, data=None, new=place / "known.jsonl")
     assert {each.method for each in after.members} >= {"set-rnn"}
-    assert sum("stays" in each.text for each in notes) == 2
+    assert sum("stays" in each for each in notes.texts) == 2
 
 
 def test_a_classical_model_is_fitted_again_or_refused(taggers, place):
@@ -168,7 +163,7 @@ def test_a_stopped_update_is_resumed(updated, place, tmp_path, monkeypatch):
 
     out = tmp_path / "after"
     with monkeypatch.context() as patch:
-        patch.setattr("setrnn.tagging.learn.update.calibrate_on_valid", stop)
+        patch.setattr("setrnn.tagging.learn.update.calibrate_or_warn", stop)
         with pytest.raises(StoppedError, match="--resume"):
             run(folder / "before", place, out=out)
     assert not out.exists()

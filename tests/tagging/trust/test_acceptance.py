@@ -7,9 +7,9 @@ from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.trust.acceptance import (
     MIN_ACCEPTED,
     Acceptance,
-    LabelAcceptance,
     accuracy_interval,
     as_plain,
+    check_target,
     fit_acceptance,
     fit_label_acceptance,
     lower_bound,
@@ -38,15 +38,6 @@ def test_bins_hold_about_the_same_number_of_documents():
     assert (np.diff(found.mean_probability) > 0).all()
     assert found.spread.sum() == 3000
     assert reliability(np.full(100, 0.7), np.arange(100) < 60).n_documents.tolist() == [100]
-
-
-def test_the_order_of_documents_changes_nothing_also_with_ties():
-    probs, is_right = drawn(500)
-    probs = probs.round(1)
-    order = np.random.default_rng(3).permutation(500)
-    one, other = reliability(probs, is_right), reliability(probs[order], is_right[order])
-    assert one.error == pytest.approx(other.error, abs=1e-12)
-    assert (one.n_documents == other.n_documents).all()
 
 
 @pytest.mark.parametrize("target", [0.8, 0.9])
@@ -113,7 +104,7 @@ def test_the_bounds_are_those_of_clopper_and_pearson(n_right, n):
 def test_shares_outside_of_0_and_1_are_refused(value):
     for target, confidence in ((value, 0.9), (0.9, value)):
         with pytest.raises(ConfigError, match="between 0 and 1"):
-            fit_acceptance("set", np.array([0.5]), np.array([True]), target, confidence)
+            check_target(target, confidence)
 
 
 def draw_labels(seed, n=1_500):
@@ -150,10 +141,3 @@ def test_accepted_labels_reach_the_target_with_the_confidence_asked_for():
         accuracy = (new * density)[above].sum() / density[above].sum() if above.any() else 1.0
         n_missed += accuracy < 0.9
     assert n_missed <= 0.2 * n_tries
-
-
-def test_only_labels_of_the_set_are_accepted():
-    found = LabelAcceptance(0.9, 0.9, np.array([0.6, 2.0]), np.zeros(2, bool), np.zeros(2))
-    labels = np.array([[0, 1], [0, -1]], dtype=np.int32)
-    accepted = found.accepts(np.array([[0.7, 1.0], [0.5, 0.9]]), labels)
-    assert accepted.tolist() == [[True, False], [False, False]]

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, logit
 
 from setrnn.systems.true_marginals import TrueMarginals
-from setrnn.tagging.trust.acceptance import label_reliability
+from setrnn.tagging.trust.calibrate import _label_reliability
 from setrnn.tagging.trust.labels import (
     LabelCurves,
     add_knots,
@@ -28,7 +28,7 @@ def hold_out(own, is_label):
 
 @pytest.fixture(scope="module")
 def overconfident():
-    """2,000 documents, 20 labels of falling frequency, with log-odds that are twice too large."""
+    """2,000 documents, 20 labels of descending frequency, with log-odds twice too large."""
     random = np.random.default_rng(0)
     truth = expit(random.normal(-2.5, 2.0, (2_000, 20)) - np.linspace(0, 3, 20))
     truth[:, 3] = expit(logit(truth[:, 3]) - 1.0)  # a label that the model overrates
@@ -42,8 +42,8 @@ def test_calibrated_probabilities_are_near_the_truth(overconfident):
     is_shown = truth > 0.05
     error = np.abs(found - truth)[is_shown].mean()
     assert error < 0.03 < np.abs(own - truth)[is_shown].mean() / 3
-    assert label_reliability(found, is_label).error < 0.02
-    assert label_reliability(own, is_label).error > 0.05
+    assert _label_reliability(found, is_label).error < 0.02
+    assert _label_reliability(own, is_label).error > 0.05
 
 
 def test_each_label_keeps_its_order(overconfident):
@@ -59,16 +59,6 @@ def test_a_label_moves_only_as_far_as_its_documents_show(overconfident):
     many, few = fit(own, is_label), fit(own[:60], is_label[:60])
     assert abs(many.offsets[3]) > 3 * np.abs(np.delete(many.offsets, 3)).mean()
     assert abs(few.offsets[3]) < abs(many.offsets[3])
-
-
-def test_curves_of_chosen_labels_are_those_of_all(overconfident):
-    own, is_label, _ = overconfident
-    curves = fit(own, is_label)
-    labels = np.array([[3, 0], [5, -1]], dtype=np.int32)
-    chosen = curves(np.take_along_axis(own[:2], np.maximum(labels, 0), axis=1), labels)
-    every = curves(own[:2])
-    np.testing.assert_allclose(chosen[0], every[0, [3, 0]])
-    np.testing.assert_allclose(chosen[1, 0], every[1, 5])
 
 
 @pytest.mark.parametrize("is_right", [np.zeros, np.ones])
@@ -96,14 +86,6 @@ def test_knots_are_added_only_where_they_predict_better(overconfident):
     assert (np.diff(found(np.linspace(0, 1, 50)[:, None].repeat(20, 1)), axis=0) >= 0).all()
     few = add_knots(smooth, TrueMarginals(stepped[:100], is_label[:100], None))
     assert len(few.knots) == 2
-
-
-@pytest.mark.parametrize(
-    ("common", "slopes"), [([0, -1, 1], [1, 1]), ([0, 1, 1], [1, 0]), ([0, 1], [1, 1])]
-)
-def test_damaged_curves_are_refused(common, slopes):
-    with pytest.raises(ValueError, match="increase"):
-        LabelCurves(np.array(common, dtype=float), np.zeros(2), np.array(slopes, dtype=float))
 
 
 def test_memory_is_bounded(overconfident):

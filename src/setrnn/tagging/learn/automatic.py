@@ -38,7 +38,7 @@ from setrnn.tagging.learn.mixture_outputs import LEAST_TO_FIT
 from setrnn.tagging.learn.one_system import save_again
 from setrnn.tagging.learn.planning import START_SECONDS, Clock, Planner
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.trust.targets import keep_targets, note_targets
+from setrnn.tagging.trust.calibrate import keep_targets, note_targets
 from setrnn.training.run_folder import only_trainer, run_folder_of
 from setrnn.training.start import TrainOptions, check_method
 

@@ -42,9 +42,8 @@ from setrnn.tagging.learn.mixture_weights import (
 )
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.trust.calibrate import calibrate_or_warn
+from setrnn.tagging.trust.calibrate import calibrate_or_warn, keep_targets
 from setrnn.tagging.trust.saved import Calibration
-from setrnn.tagging.trust.targets import keep_targets
 
 METHOD = "mixture"
 NAMES_SHOWN = 5

@@ -19,10 +19,10 @@ from setrnn.models.card import is_same_training, note_training
 from setrnn.models.folder import check_model_place, model_part
 from setrnn.progress import OnProgress, Progress, log
 from setrnn.systems.registry import find_system
+from setrnn.tagging.documents import open_documents
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.trust.calibrate import calibrate_on_valid
-from setrnn.tagging.trust.targets import keep_targets
+from setrnn.tagging.trust.calibrate import calibrate_or_warn, keep_targets
 from setrnn.training.ranks import find_ranks
 from setrnn.training.run_folder import (
     PLAN,
@@ -101,7 +101,8 @@ def train_prepared(
         tagger = keep_targets(tagger, out)
         tagger = tagger if out is None else _save(tagger, out, options)
         if not tagger.is_calibrated:
-            tagger = calibrate_on_valid(tagger, prepared, out, options.on_progress)
+            valid = open_documents(prepared, "valid")
+            tagger = calibrate_or_warn(tagger, valid, out, options.on_progress)
         return tagger
 
 

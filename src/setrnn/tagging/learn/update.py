@@ -49,7 +49,13 @@ from setrnn.models.hub import name_place
 from setrnn.progress import OnProgress, Progress, count_up, ignore_progress, log, name_notes
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
-from setrnn.tagging.documents import MOST_SEEN, LabelledDocuments, SeenCounts, example_batches
+from setrnn.tagging.documents import (
+    MOST_SEEN,
+    LabelledDocuments,
+    SeenCounts,
+    example_batches,
+    open_documents,
+)
 from setrnn.tagging.learn.data import Data, Settings, list_overrides, make_source
 from setrnn.tagging.learn.distil import fingerprint
 from setrnn.tagging.learn.members import MemberPlan, name_member
@@ -65,8 +71,7 @@ from setrnn.tagging.learn.one_system import (
 )
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.trust.calibrate import calibrate_on_valid
-from setrnn.tagging.trust.targets import keep_targets, note_targets
+from setrnn.tagging.trust.calibrate import calibrate_or_warn, keep_targets, note_targets
 from setrnn.training.run_folder import check_run, has_run, mark_saved, only_trainer, run_folder_of
 from setrnn.training.start import Start, TrainOptions
 
@@ -259,7 +264,8 @@ class Update:
         options = TrainOptions(self.device, rule=self.before.rule)
         measure_on_valid(tagger, prepared, method, options)
         tagger = keep_targets(tagger, self.before.calibration)
-        return calibrate_on_valid(tagger, prepared, None, self.on_progress)
+        valid = open_documents(prepared, "valid")
+        return calibrate_or_warn(tagger, valid, None, self.on_progress)
 
     def _train(
         self, member: Tagger, part: int, run: Path | None, on_progress: OnProgress

@@ -70,14 +70,6 @@ def reliability(probs: Floats, is_right: Bools, n_bins: int = N_BINS) -> Reliabi
     )
 
 
-def label_reliability(probs: Floats32, is_label: Bools) -> Reliability:
-    """Sort the pairs of a document and a label, (n, L), that are shown into bins of equal mass."""
-    is_shown = probs > MIN_SHOWN
-    if not is_shown.any():
-        return reliability(np.zeros(1), np.zeros(1, dtype=bool))
-    return reliability(probs[is_shown].astype(np.float64), is_label[is_shown])
-
-
 @dataclass(frozen=True)
 class Acceptance:
     """A prediction is accepted if its calibrated probability is at least the threshold."""
@@ -90,26 +82,15 @@ class Acceptance:
     accuracy: float  # of the accepted documents; if there are none, the best of a tested group
     n_accepted: int
 
-    def __post_init__(self) -> None:
-        """Raise TypeError if a value is not a number, as in a damaged file."""
-        numbers = [self.target, self.confidence, self.share, self.accuracy, self.n_accepted]
-        numbers += [] if self.threshold is None else [self.threshold]
-        if not all(isinstance(each, float | int) for each in numbers):
-            raise TypeError("an acceptance holds numbers")
-
     def accepts(self, probs: Floats) -> Bools:
         """Return which predictions are accepted."""
-        if self.threshold is None:
-            return np.zeros(len(probs), dtype=bool)
-        return probs >= self.threshold
+        return probs >= (NEVER if self.threshold is None else self.threshold)
 
 
 def fit_acceptance(
     rule: str, probs: Floats, is_right: Bools, target: float, confidence: float
 ) -> Acceptance:
     """Find the lowest threshold whose accepted documents (n,) are right often enough."""
-    check_share("target accuracy", target)
-    check_share("confidence", confidence)
     first = max(FIRST_TEST * _fewest(target, confidence), MIN_FIRST_TEST * len(probs))
     threshold, n_accepted, accuracy = _find_threshold(probs, is_right, first, target, confidence)
     found = None if threshold == NEVER else threshold
@@ -126,14 +107,6 @@ class LabelAcceptance:
     thresholds: Floats  # (L,); above 1 for a label that is never accepted
     is_rare: Bools  # (L,) too few documents for a test of its own: it has the threshold of all rare
     shares: Floats  # (L,) of the expected documents of the label that are accepted
-
-    def __post_init__(self) -> None:
-        """Raise TypeError or ValueError if a value is not sound, as in a damaged file."""
-        if not all(isinstance(each, float | int) for each in (self.target, self.confidence)):
-            raise TypeError("an acceptance of labels holds numbers")
-        shape = (self.thresholds.size,)
-        if not self.thresholds.shape == self.is_rare.shape == self.shares.shape == shape:
-            raise ValueError("an acceptance of labels has one threshold per label")
 
     @property
     def n_safe(self) -> int:
@@ -247,10 +220,11 @@ def accuracy_interval(n_right: int, n: int, confidence: float = 0.95) -> tuple[f
     return float(low[0]), float(high[0])
 
 
-def check_share(name: str, value: float) -> None:
-    """Raise ConfigError if a value is not between 0 and 1."""
-    if not 0 < value < 1:
-        raise ConfigError(f"The {name} must lie between 0 and 1, got {value}. Try 0.9.")
+def check_target(accuracy: float, confidence: float) -> None:
+    """Raise ConfigError if a target accuracy or its confidence is not between 0 and 1."""
+    for name, value in (("target accuracy", accuracy), ("confidence", confidence)):
+        if not 0 < value < 1:
+            raise ConfigError(f"The {name} must lie between 0 and 1, got {value}. Try 0.9.")
 
 
 def _fewest(target: float, confidence: float) -> int:

@@ -5,18 +5,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.errors import DataError, SetRNNError
+from setrnn.errors import DataError, ModelError, SetRNNError
+from setrnn.models.folder import read_calibration
 from setrnn.progress import OnProgress, count_up, ignore_progress, log, show_step
-from setrnn.systems.candidates import Bools, Floats, Ids, Ints, SetCandidates, pack_labels
+from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, SetCandidates, pack_labels
 from setrnn.systems.rules import LABEL_RULE, RULES, count_candidates, find_rule
 from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
 from setrnn.systems.true_marginals import TrueMarginals
@@ -24,23 +24,24 @@ from setrnn.tagging.documents import Documents, LabelledDocuments, open_document
 from setrnn.tagging.evaluate import check_tagger
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.trust.acceptance import (
+    MIN_SHOWN,
+    NEVER,
     Acceptance,
     LabelAcceptance,
     Reliability,
     as_plain,
-    check_share,
+    check_target,
     fit_acceptance,
     fit_label_acceptance,
-    label_reliability,
     reliability,
 )
 from setrnn.tagging.trust.labels import LabelCurves, fit_label_curves, held_out_label_probs
 from setrnn.tagging.trust.saved import MIN_DOCUMENTS, Calibration
 from setrnn.tagging.trust.sets import Scaling, fit_scaling, held_out
-from setrnn.tagging.trust.targets import note_targets
 from setrnn.training.failures import explain_full_gpu
 
 Target = tuple[float, float]  # an accuracy and a confidence
+FITTED = "thresholds, curves, acceptance"
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,12 +132,11 @@ def calibrate(
         True
     """
     check_tagger(tagger)
-    check_share("target accuracy", target)
-    check_share("confidence", confidence)
+    check_target(target, confidence)
     name = tagger.rule_or_own(rule)
     labelled = open_unseen(tagger, data, split, on_progress, allow_training_documents)
     documents = CalibrationDocuments.collect(tagger, labelled, on_progress)
-    with _show_fitting(on_progress):
+    with show_step("fitting", FITTED, on_progress, "calibrating"):
         targets = _list_targets(tagger) | {name: (target, confidence)}
         calibration, predicted = documents.fit(tagger, targets)
         of_labels = accept_labels(
@@ -150,7 +150,7 @@ def calibrate(
             calibration=calibration,
             acceptance=calibration.acceptance[name],
             before=reliability(found.probs({}), found.is_right),
-            after=reliability(documents.held_out_probs(found, calibration), found.is_right),
+            after=reliability(found.held_out_probs(calibration.scalings), found.is_right),
             accuracy=float(found.is_right.mean()),
             labels_before=of_labels[1],
             labels_after=of_labels[2],
@@ -167,32 +167,19 @@ def fit_calibration(
     """Fit thresholds and scalings, and acceptance to the targets of the tagger's calibration."""
     labelled = open_documents(data, split, "valid")
     documents = CalibrationDocuments.collect(tagger, labelled, on_progress)
-    with _show_fitting(on_progress):
+    with show_step("fitting", FITTED, on_progress, "calibrating"):
         calibration, _ = documents.fit(tagger, _list_targets(tagger))
         if (kept := tagger.label_acceptance) is None:
             return calibration
         asked = (kept.target, kept.confidence)
-        found = accept_labels(documents.label_marginals, calibration.label_curves, asked)
-        return replace(calibration, label_acceptance=found[0])
+        found, *_ = accept_labels(documents.label_marginals, calibration.label_curves, asked)
+        return replace(calibration, label_acceptance=found)
 
 
 def _list_targets(tagger: Tagger) -> dict[str, Target]:
     """Return the target and the confidence of each rule that has an acceptance."""
     kept = {} if tagger.calibration is None else tagger.calibration.acceptance
     return {rule: (each.target, each.confidence) for rule, each in kept.items()}
-
-
-def calibrate_on_valid(
-    tagger: Tagger,
-    prepared: Prepared,
-    out: Path | None = None,
-    on_progress: OnProgress = ignore_progress,
-) -> Tagger:
-    """Calibrate a tagger on the valid part, if there is one: see `calibrate_or_warn`."""
-    if not prepared.description["n_documents"].get("valid", 0):
-        note_targets(tagger)
-        return tagger
-    return calibrate_or_warn(tagger, open_documents(prepared, "valid"), out, on_progress)
 
 
 def calibrate_or_warn(
@@ -209,43 +196,91 @@ def calibrate_or_warn(
         tagger: the model.
         documents: how many there are must be known.
         out: the model's folder; None if it is in none.
-        on_progress: called with the progress and with notes for the user.
+        on_progress: called with the progress.
     """
     n_documents, kind = documents.n_documents or 0, "valid " * (documents.split == "valid")
-    if n_documents < MIN_DOCUMENTS:
-        text = (
-            f"There are {n_documents:,} {kind}documents, and {MIN_DOCUMENTS} are needed to "
-            "calibrate: probabilities are the model's own."
-        )
-        log.info(text)
-        note_targets(tagger)
-        return tagger
-    hint = "Calibrate it on fewer documents, with setrnn calibrate."
     try:
-        with explain_full_gpu("Calibrating", hint):
-            calibration = fit_calibration(tagger, documents, on_progress=on_progress)
-        calibrated = replace(tagger, calibration=calibration)
-        if out is not None:
-            calibrated = calibrated.save_calibration(out)
+        if n_documents >= MIN_DOCUMENTS:
+            way_out = "Calibrate it on fewer documents, with setrnn calibrate."
+            with explain_full_gpu("Calibrating", way_out):
+                calibration = fit_calibration(tagger, documents, on_progress=on_progress)
+            calibrated = replace(tagger, calibration=calibration)
+            tagger = calibrated if out is None else calibrated.save_calibration(out)
+            log.info(
+                f"Calibrated on the {n_documents:,} {kind}documents (temperature "
+                f"{calibration.scalings['sets'].temperature:.2f}): predict gives calibrated "
+                "probabilities, predict --raw the model's own."
+            )
+        else:
+            log.info(
+                f"There are {n_documents:,} {kind}documents, and {MIN_DOCUMENTS} are needed to "
+                "calibrate: probabilities are the model's own."
+            )
     except (SetRNNError, MemoryError, RuntimeError) as error:
         is_torch = type(error) is RuntimeError
-        if is_torch and "allocate" not in str(error):  # its way to say: out of memory
+        if is_torch and "allocate" not in str(error):  # torch's way to say: out of memory
             raise
         reason = "" if is_torch else str(error)
         log.warning(f"The model is not calibrated: {reason or 'out of memory.'}")
-        note_targets(tagger)
+    note_targets(tagger)
+    return tagger
+
+
+def keep_targets(tagger: Tagger, before: Path | Calibration | None) -> Tagger:
+    """Give a new model the targets of the model that it replaces; accept nothing until calibrated.
+
+    Args:
+        tagger: the new model, not calibrated.
+        before: the folder of the model before, if there is one, or its calibration.
+    """
+    if isinstance(before, Path):
+        folder, before = before, None
+        with suppress(ModelError, OSError):  # there is no model, or none that can be read
+            values = read_calibration(folder)
+            before = None if values is None else Calibration.from_dict(values)
+    if before is None or not before.acceptance:
         return tagger
-    temperature = calibration.scalings["sets"].temperature
-    log.info(
-        f"Calibrated on the {n_documents:,} {kind}documents (temperature {temperature:.2f}): "
-        "predict gives calibrated probabilities, predict --raw the model's own."
-    )
-    note_targets(calibrated)
-    return calibrated
+    acceptance = {}
+    for rule, each in before.acceptance.items():
+        by = RULES.get(rule)
+        if by is not None and (by.source == "sets" or tagger.system.emits_sequences):
+            acceptance[rule] = Acceptance(rule, each.target, each.confidence, None, 0.0, 0.0, 0)
+        else:
+            log.warning(
+                f"The previous model accepted predictions by rule {rule}, which this model cannot "
+                "use: that acceptance is dropped."
+            )
+    of_labels = before.label_acceptance
+    if of_labels is not None:
+        zeros = np.zeros(len(tagger.labels))
+        of_labels = replace(
+            of_labels, thresholds=zeros + NEVER, is_rare=zeros.astype(bool), shares=zeros
+        )
+    waiting = Calibration(0, acceptance=acceptance, label_acceptance=of_labels)
+    return replace(tagger, calibration=waiting)
 
 
-def _show_fitting(on_progress: OnProgress) -> AbstractContextManager[None]:
-    return show_step("fitting", "thresholds, curves, acceptance", on_progress, "calibrating")
+def note_targets(tagger: Tagger) -> None:
+    """Log what became of the targets of the previous model."""
+    calibration = tagger.calibration
+    if calibration is None or not calibration.acceptance:
+        return
+    for rule, each in calibration.acceptance.items():
+        kept = f"The previous model had the target accuracy {each.target:g} for rule {rule}: "
+        if not calibration.is_fitted:
+            log.warning(kept + "no prediction is accepted until you run setrnn calibrate.")
+        elif each.threshold is None:
+            log.warning(kept + "this model does not reach it, and no prediction is accepted.")
+        else:
+            log.info(
+                f"{kept}predictions of probability {each.threshold:.3f} or more are accepted now "
+                f"({each.share:.1%} of the documents calibrated on, {each.accuracy:.3f} right)."
+            )
+    own = tagger.rule_or_own(None)
+    if own not in calibration.acceptance:
+        log.warning(
+            f"The model predicts by rule {own}, for which it has no acceptance: setrnn calibrate."
+        )
 
 
 @dataclass(frozen=True)
@@ -254,6 +289,7 @@ class Predicted:
 
     key: str  # of its scaling
     candidates: SetCandidates
+    true_rank: Ints  # (n,) -1 if no candidate is true
     labels: Ids  # (n, S)
     log_probs: Floats  # (n,)
     is_right: Bools  # (n,)
@@ -263,6 +299,14 @@ class Predicted:
         calibration = Calibration(0, scalings=scalings)
         _, log_probs = calibration.apply(self.key, self.candidates, self.labels, self.log_probs)
         return np.exp(log_probs)
+
+    def held_out_probs(self, scalings: Mapping[str, Scaling]) -> Floats:
+        """Calibrate each fifth of the documents with scalings fitted on the others: (n,)."""
+        probs = np.zeros(len(self.log_probs))
+        log_probs = self.candidates.log_probs
+        for is_out, fitted in held_out(scalings[self.key], log_probs, self.true_rank):
+            probs[is_out] = self.probs({self.key: fitted})[is_out]
+        return probs
 
 
 @dataclass(frozen=True)
@@ -314,14 +358,17 @@ class CalibrationDocuments:
         documents.note_skipped()
         _check(label_sets, tagger)
         joined = {source: SetCandidates.concatenate(parts) for source, parts in candidates.items()}
-        truth, is_known = _encode_sets(tagger, label_sets)
-        ranks = {
-            source: np.where(is_known, found.ranks(truth), -1) for source, found in joined.items()
-        }
-        all_tokens = Ragged.concatenate(tokens)
-        all_marginals = {key: TrueMarginals.concatenate(each) for key, each in marginals.items()}
-        share_trained_on = documents.share_trained_on
-        return cls(all_tokens, label_sets, joined, ranks, all_marginals, share_trained_on)
+        known = tagger.labels.encode([tuple(each) for each in label_sets])
+        is_known = known.lengths == np.array([len(each) for each in label_sets])
+        truth = pack_labels(known.padded(min_width=1))
+        return cls(
+            Ragged.concatenate(tokens),
+            label_sets,
+            joined,
+            {key: np.where(is_known, found.ranks(truth), -1) for key, found in joined.items()},
+            {key: TrueMarginals.concatenate(each) for key, each in marginals.items()},
+            documents.share_trained_on,
+        )
 
     @property
     def label_marginals(self) -> TrueMarginals:
@@ -363,30 +410,15 @@ class CalibrationDocuments:
         """Predict by a rule."""
         predictions = list(tagger.tag_tokens(self.tokens, rule, calibrated=False))
         label_ids = tagger.labels.encode([each.labels for each in predictions])
-        is_right = [
-            frozenset(each.labels) == truth
-            for each, truth in zip(predictions, self.label_sets, strict=True)
-        ]
-        probs = np.array([each.probability for each in predictions])
+        pairs = zip(predictions, self.label_sets, strict=True)
+        is_right = np.array([frozenset(each.labels) == truth for each, truth in pairs])
         key = rule if rule in self.candidates else find_rule(rule).source
         with np.errstate(divide="ignore"):
-            log_probs = np.log(probs)
+            log_probs = np.log(np.array([each.probability for each in predictions]))
+        labels = pack_labels(label_ids.padded(min_width=1))
         return Predicted(
-            key,
-            self.candidates[key],
-            pack_labels(label_ids.padded(min_width=1)),
-            log_probs,
-            np.array(is_right),
+            key, self.candidates[key], self.true_rank[key], labels, log_probs, is_right
         )
-
-    def held_out_probs(self, predicted: Predicted, calibration: Calibration) -> Floats:
-        """Calibrate each fifth of the documents with scalings fitted on the others: (n,)."""
-        key = predicted.key
-        log_probs, true_rank = self.candidates[key].log_probs, self.true_rank[key]
-        probs = np.zeros(len(log_probs))
-        for is_out, fitted in held_out(calibration.scalings[key], log_probs, true_rank):
-            probs[is_out] = predicted.probs({key: fitted})[is_out]
-        return probs
 
 
 def accept_labels(
@@ -406,16 +438,16 @@ def accept_labels(
     after = curves.interpolate(held_out_label_probs(own))
     calibrated = curves(own.probs, None if own.places is None else own.places.label)
     found = fit_label_acceptance(own, calibrated, after, *asked)
-    shown = [label_reliability(each, own.is_label) for each in (own.probs, after)]
-    return found, shown[0], shown[1]
+    before = _label_reliability(own.probs, own.is_label)
+    return found, before, _label_reliability(after, own.is_label)
 
 
-def find_label_acceptance(
-    tagger: Tagger, marginals: TrueMarginals, target: float = 0.9, confidence: float = 0.9
-) -> LabelAcceptance | None:
-    """Find which labels a calibrated tagger could accept; None without curves of labels."""
-    curves = None if tagger.calibration is None else tagger.calibration.label_curves
-    return None if curves is None else accept_labels(marginals, curves, (target, confidence))[0]
+def _label_reliability(probs: Floats32, is_label: Bools) -> Reliability:
+    """Sort the pairs of a document and a label, (n, L), that are shown into bins of equal mass."""
+    is_shown = probs > MIN_SHOWN
+    if not is_shown.any():
+        return reliability(np.zeros(1), np.zeros(1, dtype=bool))
+    return reliability(probs[is_shown].astype(np.float64), is_label[is_shown])
 
 
 def _check(label_sets: Sequence[frozenset[str]], tagger: Tagger) -> None:
@@ -435,10 +467,3 @@ def _check(label_sets: Sequence[frozenset[str]], tagger: Tagger) -> None:
             f"The model knows {sum(is_known):,} of the documents' {len(is_known):,} labels: these "
             "are other labels. Name their field with --labels-field."
         )
-
-
-def _encode_sets(tagger: Tagger, label_sets: Sequence[frozenset[str]]) -> tuple[Ids, Bools]:
-    """Return the label ids (n, S) of each true set, and whether the model knows all of them."""
-    known = tagger.labels.encode([tuple(each) for each in label_sets])
-    sizes = np.fromiter(map(len, label_sets), dtype=np.int64, count=len(label_sets))
-    return pack_labels(known.padded(min_width=1)), known.lengths == sizes

@@ -48,17 +48,6 @@ class LabelCurves:
     knots: Floats = field(default_factory=lambda: np.array([0.0, 1.0]))  # increasing
     values: Floats = field(default_factory=lambda: np.array([0.0, 1.0]))  # at the knots
 
-    def __post_init__(self) -> None:
-        """Raise ValueError if a curve decreases or the shapes do not fit."""
-        is_shaped = self.common.shape == (3,)
-        is_shaped = is_shaped and self.offsets.shape == self.slopes.shape == (self.slopes.size,)
-        weights = self.common[1:]
-        if not is_shaped or (weights < 0).any() or not weights.any() or (self.slopes <= 0).any():
-            raise ValueError("the curves of label probabilities must increase")
-        is_line = self.knots.shape == self.values.shape == (self.knots.size,)
-        if not is_line or (np.diff(self.knots) <= 0).any() or (np.diff(self.values) < 0).any():
-            raise ValueError("the knots of label probabilities must increase")
-
     def __call__(self, probs: npt.NDArray[Any], labels: Ids | None = None) -> Floats32:
         """Return calibrated probabilities, (n, L); or those of given labels, (n, S) or (E,)."""
         found = np.empty(probs.shape, dtype=np.float32)
@@ -66,16 +55,11 @@ class LabelCurves:
             offsets, slopes = self.offsets, self.slopes
             if labels is not None:
                 offsets, slopes = offsets[labels[rows]], slopes[labels[rows]]
-            log_odds = offsets + slopes * self._bend(probs[rows])
+            inner, (a, b, c) = _clip(probs[rows]), self.common
+            log_odds = offsets + slopes * (a + b * np.log(inner) - c * np.log1p(-inner))
             # The sigmoid: to import scipy.special takes as long as to tag a text.
             found[rows] = self.interpolate(np.exp(-np.logaddexp(0.0, -log_odds)))
         return found
-
-    def _bend(self, probs: npt.NDArray[Any]) -> Floats:
-        """Return the log-odds of the common curve."""
-        inner = _clip(probs)
-        a, b, c = self.common
-        return np.asarray(a + b * np.log(inner) - c * np.log1p(-inner))
 
     def interpolate(self, probs: npt.NDArray[Any]) -> Floats32:
         """Return the values of the line through the knots, (n, L)."""
@@ -202,15 +186,12 @@ def _fit_counts(counts: Floats) -> LabelCurves:
     """Fit curves to counts of documents, (2, L, B)."""
     label, of_bin = np.nonzero(counts[0])  # (E,)
     n, n_true = counts[:, label, of_bin]
-    terms = _terms(_bin_centres())  # (B, 3)
+    probs = _bin_centres()
+    # What the common curve is linear in: (B, 3)
+    terms = np.stack([np.ones_like(probs), np.log(probs), -np.log1p(-probs)], axis=-1)
     common = _fit_common(terms, *counts.sum(axis=1))
     z = (terms @ common)[of_bin]
     return LabelCurves(common, *_fit_labels(z, n, n_true, label, counts.shape[1]))
-
-
-def _terms(probs: Floats) -> Floats:
-    """Return what the common curve is linear in: (B, 3)."""
-    return np.stack([np.ones_like(probs), np.log(probs), -np.log1p(-probs)], axis=-1)
 
 
 def _fit_common(terms: Floats, n: Floats, n_true: Floats) -> Floats:

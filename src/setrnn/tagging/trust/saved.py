@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-import math
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +19,6 @@ from setrnn.tagging.trust.labels import LabelCurves
 from setrnn.tagging.trust.sets import Isotonic, Scaling
 
 MIN_DOCUMENTS = 100  # to calibrate on
-HINT = "Remove it, and calibrate the model again."
 
 
 @dataclass(frozen=True)
@@ -59,9 +58,8 @@ class Calibration:
             return candidates, log_probs
         scaled, others = self.scalings[key].apply(candidates.log_probs, log_probs[:, None])
         rank = candidates.ranks(labels)
-        is_candidate = rank >= 0
         of_rank = scaled[np.arange(len(scaled)), np.maximum(rank, 0)]
-        predicted = np.where(is_candidate, of_rank, others[:, 0])
+        predicted = np.where(rank >= 0, of_rank, others[:, 0])
         return SetCandidates(candidates.labels, scaled), predicted
 
     def as_dict(self) -> dict[str, Any]:
@@ -69,63 +67,50 @@ class Calibration:
         return dict(as_plain(self))
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], place: str = "calibration.json") -> Calibration:
-        """Build from plain JSON values; `place` is the file to name if they are damaged."""
-        if name := _find_not_finite(values):
-            raise ModelError(
-                f"{place}: '{name}' holds values that are not finite numbers (NaN or infinite). "
-                f"{HINT}"
-            )
+    def from_dict(
+        cls,
+        values: Mapping[str, Any],
+        n_labels: int | None = None,
+        place: str = "calibration.json",
+    ) -> Calibration:
+        """Build from plain JSON values; raise ModelError if they make no calibration.
+
+        Args:
+            values: those of `as_dict`.
+            n_labels: of the model; None to accept any number.
+            place: the file to name in an error.
+        """
         try:
-            scalings, acceptance = values.get("scalings", {}), values.get("acceptance", {})
-            return cls(
-                n_documents=int(values["n_documents"]),
-                thresholds=_read(Thresholds, values["thresholds"]),
-                scalings={key: _read_scaling(each) for key, each in scalings.items()},
-                acceptance={key: Acceptance(**each) for key, each in acceptance.items()},
-                label_curves=_read(LabelCurves, values.get("label_curves")),
-                label_acceptance=_read(LabelAcceptance, values.get("label_acceptance")),
-                share_trained_on=float(values.get("share_trained_on", 0.0)),
+            json.dumps(values, allow_nan=False)
+            found = cls(
+                int(values["n_documents"]),
+                _build(Thresholds, values["thresholds"]),
+                {
+                    key: Scaling(**{**each, "isotonic": _build(Isotonic, each["isotonic"])})
+                    for key, each in values["scalings"].items()
+                },
+                {key: Acceptance(**each) for key, each in values["acceptance"].items()},
+                _build(LabelCurves, values["label_curves"]),
+                _build(LabelAcceptance, values["label_acceptance"]),
+                values["share_trained_on"],
             )
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise ModelError(f"{place} is damaged. {HINT}") from error
-
-    def check_labels(self, n_labels: int, place: str = "calibration.json") -> None:
-        """Raise ModelError if what it has for each label is for another number of labels."""
-        curves, accepted = self.label_curves, self.label_acceptance
-        of_labels = (
-            None if self.thresholds is None else self.thresholds.by_label,
-            None if curves is None else curves.offsets,
-            None if accepted is None else accepted.thresholds,
-        )
-        for each in of_labels:
-            if each is not None and np.shape(each) != (n_labels,):
-                raise ModelError(
-                    f"{place} has thresholds of shape {np.shape(each)} for {n_labels:,} labels. "
-                    f"{HINT}"
-                )
+            of_labels = [
+                *([found.thresholds.by_label] if found.thresholds else ()),
+                *([found.label_curves.offsets] if found.label_curves else ()),
+                *([found.label_acceptance.thresholds] if found.label_acceptance else ()),
+            ]
+            if n_labels is not None and any(each.shape != (n_labels,) for each in of_labels):
+                raise ValueError("it is for another number of labels")
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelError(
+                f"{place} is damaged. Remove it, and calibrate the model again."
+            ) from error
+        return found
 
 
-def _read_scaling(values: Mapping[str, Any]) -> Scaling:
-    return Scaling(**{**values, "isotonic": _read(Isotonic, values["isotonic"])})
-
-
-def _read(kind: type[Any], values: Mapping[str, Any] | None) -> Any:  # noqa: ANN401
-    """Build a dataclass from JSON values, with arrays for lists and floats for numbers."""
+def _build(kind: type[Any], values: Mapping[str, Any] | None) -> Any:  # noqa: ANN401
+    """Build a dataclass from JSON values, with arrays for lists."""
     if values is None:
         return None
-    read = {
-        name: np.array(each, dtype=bool if name.startswith("is_") else np.float64)
-        for name, each in values.items()
-    }
-    return kind(**{name: each if each.ndim else float(each) for name, each in read.items()})
-
-
-def _find_not_finite(values: Any, name: str = "") -> str | None:  # noqa: ANN401 (JSON values)
-    """Return the name of the first value that is NaN or infinite, with the names around it."""
-    if isinstance(values, Mapping):
-        found = (_find_not_finite(each, f"{name}.{key}") for key, each in values.items())
-        return next((each for each in found if each), None)
-    numbers = values if isinstance(values, list) else [values]
-    is_finite = all(math.isfinite(each) for each in numbers if isinstance(each, float))
-    return None if is_finite else name.removeprefix(".")
+    arrays = {name: np.array(each) for name, each in values.items() if isinstance(each, list)}
+    return kind(**{**values, **arrays})
