@@ -12,7 +12,6 @@ from setrnn.data.cache import Source, open_prepared
 from setrnn.data.preparing import prepare
 from setrnn.data.read import write_examples
 from setrnn.errors import DataError
-from setrnn.tagging.learn.data import describe_cut
 
 SETTINGS = TextSettings()
 
@@ -77,8 +76,6 @@ def test_a_missing_valid_part_is_cut_from_train(data, tmp_path):
     assert prepared.valid_is_cut
     train, valid = (prepared.split(name) for name in ("train", "valid"))
     assert not set(train.ids(0, 225)) & set(valid.ids(0, 75))
-    note = describe_cut(prepared)
-    assert all(each in note for each in ("data has no valid part", "25%", "225", "75"))
     assert opened(data, folder).folder == prepared.folder
     assert open_prepared(Source(str(data)), SETTINGS, folder).folder != prepared.folder
 

@@ -1,4 +1,4 @@
-"""Were the documents trained on?"""
+"""Documents that a model was trained on are recognised: refused, or measured with a warning."""
 
 import json
 from dataclasses import replace
@@ -16,7 +16,7 @@ from setrnn.data.read import BadRows, open_dataset, read_hierarchy
 from setrnn.data.read.write import write_examples
 from setrnn.data.sketch import DocumentSketch
 from setrnn.errors import DataError
-from setrnn.progress import Note, ignore_progress
+from setrnn.progress import ignore_progress
 from setrnn.tagging.documents import SeenCounts, example_batches, open_unseen
 from setrnn.tagging.evaluate import evaluate
 from setrnn.tagging.learn.data import make_source, open_training_data
@@ -50,30 +50,21 @@ def cut_tagger(one_file, tmp_path_factory):
     return load(folder, device="cpu")
 
 
-def collect_notes(notes):
-    return lambda event: notes.append(event) if isinstance(event, Note) else None
-
-
-def texts_of(notes):
-    return [each.text for each in notes if each.is_warning]
-
-
 def count_documents(tagger, documents):
     return sum(len(batch.labels) for batch in documents.batches(tagger))
 
 
-def test_the_file_that_valid_was_cut_from_calibrates_with_that_part(cut_tagger, one_file):
-    notes = []
-    calibrated = calibrate(cut_tagger, one_file, on_progress=collect_notes(notes))
+def test_the_file_that_valid_was_cut_from_calibrates_with_that_part(cut_tagger, one_file, notes):
+    calibrated = calibrate(cut_tagger, one_file)
     assert calibrated.calibration.n_documents == 105  # a quarter of 420
-    assert not texts_of(notes)
-    assert any("cut off" in each.text for each in notes)
+    assert not notes.warnings
+    assert any("cut off" in text for text in notes.texts)
     for data in (Source(str(one_file)), one_file.parent / "both"):
-        documents = open_unseen(cut_tagger, data, None, collect_notes(notes))
+        documents = open_unseen(cut_tagger, data, None, ignore_progress)
         assert (documents.split, count_documents(cut_tagger, documents)) == ("valid", 105)
 
 
-def test_the_valid_part_is_found_if_labels_were_closed_before_it_was_cut(one_file):
+def test_the_valid_part_is_found_if_labels_were_closed_before_it_was_cut(one_file, notes):
     leaves = one_file.parent / "leaves.jsonl"
     documents = list(open_dataset(one_file).require("train").read(BadRows()))
     upper = {name for above in read_hierarchy("newsroom").parents.values() for name in above}
@@ -81,40 +72,35 @@ def test_the_valid_part_is_found_if_labels_were_closed_before_it_was_cut(one_fil
         (replace(each, labels=tuple(set(each.labels) - upper)) for each in documents), leaves
     )
     tagger = train(leaves, "br", hierarchy="newsroom", close_labels=True)
-    notes = []
-    found = open_unseen(tagger, leaves, None, collect_notes(notes))
+    found = open_unseen(tagger, leaves, None, ignore_progress)
     assert count_documents(tagger, found) == 105
-    assert any("cut off" in each.text for each in notes)
+    assert any("cut off" in text for text in notes.texts)
 
 
-def test_new_documents_are_all_used(cut_tagger, one_file):
-    notes = []
+def test_new_documents_are_all_used(cut_tagger, one_file, notes):
     file = one_file.parent / "both/test.jsonl"
-    documents = open_unseen(cut_tagger, file, None, collect_notes(notes))
+    documents = open_unseen(cut_tagger, file, None, ignore_progress)
     assert count_documents(cut_tagger, documents) == 60
-    evaluate(cut_tagger, file, on_progress=collect_notes(notes))
-    assert not notes
+    evaluate(cut_tagger, file)
+    assert not notes.texts
 
 
 def test_a_file_that_a_model_was_trained_on_is_refused_or_gives_a_warning(
-    taggers, small_examples, tmp_path
+    taggers, small_examples, tmp_path, notes
 ):
     file = tmp_path / "all.jsonl"
     write_examples(small_examples["train"][:40], file)
     for name in ("br", "mixture"):
         with pytest.raises(DataError, match=r"trained on about 100%.*allow_training_documents"):
             open_unseen(taggers[name], file, None, ignore_progress)
-        notes = []
-        documents = open_unseen(taggers[name], file, None, collect_notes(notes), True)
+        notes.records.clear()
+        documents = open_unseen(taggers[name], file, None, ignore_progress, True)
         assert documents.n_documents == count_documents(taggers[name], documents) == 40
-        assert "trained on about 100%" in " ".join(texts_of(notes))
+        assert "trained on about 100%" in " ".join(notes.warnings)
     models = [taggers["br"], taggers["br-support"]]
     for use in (calibrate, lambda _, data: mix(models, data)):
         with pytest.raises(DataError, match="trained on about 100%"):
             use(models[0], file)
-    notes = []
-    mix(models, file, allow_training_documents=True, on_progress=collect_notes(notes))
-    assert "trained on about 100%" in " ".join(texts_of(notes))
 
 
 def test_a_calibration_on_training_documents_says_so(taggers, small_examples, tmp_path):
@@ -192,21 +178,18 @@ def test_short_texts_that_occur_everywhere_are_no_reason_to_refuse(small_example
         calibrate(tagger, [*parts["valid"], *train[:20]])
 
 
-def test_evaluation_on_training_documents_warns(taggers, small_prepared, small_examples):
-    for data in (small_examples["train"], iter(small_examples["train"])):
-        notes = []
-        evaluate(taggers["br"], data, on_progress=collect_notes(notes))
-        assert "trained on about 100%" in " ".join(texts_of(notes))
-    notes = []
-    evaluate(taggers["br"], small_prepared, split="train", on_progress=collect_notes(notes))
-    evaluate(taggers["br"], small_prepared, on_progress=collect_notes(notes))
-    assert len(texts_of(notes)) == 1
+def test_evaluation_on_training_documents_warns(taggers, small_prepared, small_examples, notes):
+    train = small_examples["train"]
+    for data, split in ((train, None), (iter(train), None), (small_prepared, "train")):
+        notes.records.clear()
+        evaluate(taggers["br"], data, split=split)
+        assert "trained on about 100%" in notes.warnings[0]
+    evaluate(taggers["br"], small_prepared)
+    assert len(notes.warnings) == 1
 
 
-def test_a_mixture_knows_the_documents_of_every_member(cut_tagger, taggers, small_examples):
+def test_a_mixture_knows_the_documents_of_every_member(cut_tagger, taggers, small_examples, notes):
     both = join([taggers["br"], cut_tagger])  # two vocabularies
     assert len(both.encoder.parts) == 2
-    notes = []
-    seen = small_examples["valid"]  # three quarters, by one member
-    evaluate(both, seen, on_progress=collect_notes(notes))
-    assert len(texts_of(notes)) == 1
+    evaluate(both, small_examples["valid"])  # one member has seen three quarters
+    assert len(notes.warnings) == 1

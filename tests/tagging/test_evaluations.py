@@ -7,10 +7,10 @@ from setrnn.data.cache import Source
 from setrnn.data.read import write_examples
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import evaluate_label_sets
-from setrnn.progress import Note
 from setrnn.systems.limits import Limits
 from setrnn.tagging.documents import prepared_batches
 from setrnn.tagging.evaluate import evaluate, measure_rules
+from setrnn.tagging.trust.calibrate import calibrate
 from small_taggers import with_thresholds
 
 
@@ -92,16 +92,6 @@ def test_every_document_is_counted(taggers, small_examples):
     assert counts[-1].n_done == len(small_examples["test"])
 
 
-def test_no_documents_are_refused(taggers):
-    with pytest.raises(DataError, match="no documents"):
-        evaluate(taggers["br"], [])
-
-
-def test_a_rule_the_method_lacks_is_refused(taggers, small_examples):
-    with pytest.raises(ConfigError, match="'br' does not"):
-        evaluate(taggers["br"], small_examples["test"], "sequence")
-
-
 def test_the_log_likelihood_is_the_mean_of_the_true_sets(tagger, small_examples):
     examples = small_examples["test"]
     known = [each for each in examples if set(each.labels) <= set(tagger.labels.names)]
@@ -157,14 +147,23 @@ def test_a_file_a_folder_and_examples_give_the_same(taggers, small_examples, tmp
     assert other.n_documents == len(small_examples["train"])
 
 
-def test_skipped_rows_are_a_warning(taggers, small_examples, tmp_path):
+def test_skipped_rows_are_a_warning(taggers, small_examples, tmp_path, notes):
     file = tmp_path / "test.jsonl"
     write_examples(small_examples["test"][:5], file)
     file.write_text(file.read_text() + "no JSON\n")
-    source, events = Source(str(file), on_bad_row="skip"), []
-    found = evaluate(taggers["br"], source, on_progress=events.append)
+    found = evaluate(taggers["br"], Source(str(file), on_bad_row="skip"))
     assert found.scores.n_documents == 5
-    notes = [event for event in events if isinstance(event, Note)]
-    assert notes[0].is_warning
-    assert "1 rows could not be read" in notes[0].text
-    assert "line 6" in notes[1].text
+    assert "1 rows could not be read" in notes.warnings[0]
+    assert "line 6" in notes.texts[1]
+
+
+def test_what_cannot_be_measured_is_refused(taggers, small_examples):
+    with pytest.raises(DataError, match="no documents"):
+        evaluate(taggers["br"], [])
+    with pytest.raises(DataError, match="Example"):
+        evaluate(taggers["br"], [("invoice", ["billing"])])
+    with pytest.raises(ConfigError, match="'br' does not"):
+        evaluate(taggers["br"], small_examples["test"], "sequence")
+    for use in (evaluate, calibrate):
+        with pytest.raises(ConfigError, match=r"setrnn\.load"):
+            use("model", "newsroom")

@@ -9,7 +9,6 @@ from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.read import read_hierarchy, write_examples
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.models.card import describe_model, write_readme
-from setrnn.progress import Note
 from setrnn.systems.limits import Limits
 from setrnn.tagging.evaluate import evaluate
 from setrnn.tagging.learn.mix import join
@@ -116,16 +115,12 @@ def open_corpus(small_examples, tmp_path):
     return tmp_path / "open"
 
 
-def test_the_training_labels_decide_whether_predictions_are_closed(open_corpus, small_examples):
-    said = []
-
-    def listen(event):
-        if isinstance(event, Note):
-            said.append(event.text)
-
-    loose = train(open_corpus, "br", hierarchy=NEWSROOM, on_progress=listen)
+def test_the_training_labels_decide_whether_predictions_are_closed(
+    open_corpus, small_examples, notes
+):
+    loose = train(open_corpus, "br", hierarchy=NEWSROOM)
     assert not loose.keeps_closed
-    assert any("without" in text and "--close-labels" in text for text in said)
+    assert any("without" in text and "--close-labels" in text for text in notes.texts)
     closing = train(open_corpus, "br", hierarchy=NEWSROOM, close_labels=True)
     assert closing.keeps_closed
     # The true labels are closed too, and so equal to those of the whole corpus.

@@ -11,10 +11,9 @@ from setrnn.config import TextSettings, load_config
 from setrnn.data.preparing import prepare
 from setrnn.errors import DataError
 from setrnn.methods import METHODS
-from setrnn.progress import Note
 from setrnn.tagging.documents import example_batches, keep_complete, prepared_batches
 from setrnn.tagging.evaluate import evaluate, evaluate_rules
-from setrnn.tagging.learn.data import note_incomplete
+from setrnn.tagging.learn.data import note_labels
 from setrnn.tagging.trust.calibrate import fit_calibration
 from setrnn.training.start import TrainOptions, train_system
 from setrnn.training.validation import best_constant, validate
@@ -85,10 +84,10 @@ def test_a_comparison_needs_a_complete_test_part(hidden_prepared):
         describe(hidden_prepared)
 
 
-def test_predictions_of_unknown_labels_are_not_measured(taggers, hidden_examples):
-    tagger, notes = taggers["br"], []
+def test_predictions_of_unknown_labels_are_not_measured(taggers, hidden_examples, notes):
+    tagger = taggers["br"]
     examples = hidden_examples["test"]
-    found = evaluate(tagger, examples, "set", on_progress=notes.append)
+    found = evaluate(tagger, examples, "set")
     batches = example_batches(tagger, examples)
     predicted = [each for batch in batches for each in tagger.tag_tokens(batch.tokens, "set")]
     f1 = []
@@ -102,7 +101,7 @@ def test_predictions_of_unknown_labels_are_not_measured(taggers, hidden_examples
         f1.append(2 * len(truth & labels) / both if both else 1.0)
     assert found.scores.instance_f1 == pytest.approx(np.mean(f1))
     assert found.scores.n_incomplete == sum(each.is_incomplete for each in examples)
-    assert any(isinstance(each, Note) and "neither for nor against" in each.text for each in notes)
+    assert any("neither for nor against" in text for text in notes.texts)
 
 
 def test_set_probabilities_are_measured_on_complete_documents(taggers, hidden_examples):
@@ -151,24 +150,23 @@ def test_the_valid_part_may_have_unknown_labels(hidden_prepared):
     assert 0 < best_constant(hidden_prepared, "instance_f1") < 1
 
 
-def notes_of(prepared, forgotten):
-    notes = []
-    note_incomplete(prepared, forgotten)
-    return notes
-
-
-def test_training_says_what_is_made_of_unknown_labels(hidden_prepared, small_prepared, tmp_path):
-    (note,) = notes_of(hidden_prepared, -1.0)
-    assert "60 of 90" in note.text
-    assert "training.forgotten" in note.text
-    assert not notes_of(small_prepared, -1.0)
-
-
-def test_training_warns_if_no_document_is_complete(hidden_examples, tmp_path):
+@pytest.mark.parametrize(
+    ("forgotten", "said"), [(-1.0, "absent"), (1.0, "predicts all labels"), (0.3, None)]
+)
+def test_training_warns_if_no_document_is_complete(
+    hidden_examples, tmp_path, notes, forgotten, said
+):
     alone = [each for each in hidden_examples["train"] if not each.complete]
     prepared = prepare({"train": partial(iter, alone)}, tmp_path / "x", "x", TextSettings(), {})
-    (note,) = notes_of(prepared, -1.0)
-    assert note.is_warning
-    assert "absent" in note.text
-    assert notes_of(prepared, 1.0)[-1].is_warning
-    assert not notes_of(prepared, 0.3)[-1].is_warning
+    note_labels(prepared, forgotten)
+    assert notes.texts
+    assert [said in text for text in notes.warnings] == ([] if said is None else [True])
+
+
+def test_training_says_what_is_made_of_unknown_labels(hidden_prepared, small_prepared, notes):
+    note_labels(small_prepared, -1.0)
+    assert not notes.texts
+    note_labels(hidden_prepared, -1.0)
+    (text,) = notes.texts
+    assert "60 of 90" in text
+    assert "training.forgotten" in text

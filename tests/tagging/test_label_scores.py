@@ -7,7 +7,7 @@ import pytest
 
 from setrnn import Prediction, calibrate, evaluate, open_documents
 from setrnn.systems.true_marginals import TrueMarginals
-from setrnn.tagging.evaluate import LabelPairs, measure_rules, score_labels
+from setrnn.tagging.evaluate import measure_rules, score_label_probabilities, score_labels
 from setrnn.tagging.trust.acceptance import LabelAcceptance
 from setrnn.tagging.trust.calibrate import accept_labels
 from setrnn.tagging.trust.saved import Calibration
@@ -37,10 +37,8 @@ def test_each_label_is_counted_by_hand():
 
 
 def test_pairs_below_the_shown_ones_are_left_out():
-    pairs = LabelPairs()
-    truth = np.array([[1, 0, 1, 1]])  # the last label is not one of the model
-    pairs.add(np.array([[0.99, 0.5, 0.04]]), np.array([[0.96, 0.2, 0.01]]), truth)
-    found = pairs.measure()
+    own, calibrated = np.array([0.99, 0.5, 0.04]), np.array([0.96, 0.2, 0.01])
+    found = score_label_probabilities(own, calibrated, np.array([1.0, 0.0, 1.0]))
     assert (found.n_label_pairs, found.n_sure_labels, found.sure_labels_right) == (2, 1, 1.0)
 
 
@@ -89,11 +87,6 @@ def test_what_is_saved_is_read_again(calibrated):
     np.testing.assert_array_equal(
         again.label_curves(probs), calibrated.calibration.label_curves(probs)
     )
-
-
-def test_a_calibration_of_other_labels_is_refused(calibrated):
-    with pytest.raises(Exception, match="labels"):
-        calibrated.calibration.check_labels(3)
 
 
 def test_evaluate_lists_every_label_and_how_far_labels_are_trusted(calibrated, small_examples):

@@ -13,7 +13,6 @@ from tiny_runs import Run, same_bits
 
 from setrnn.errors import ConfigError, StoppedError
 from setrnn.model.devices import limited_threads
-from setrnn.tagging.learn import one_system
 from setrnn.tagging.learn.train import train
 from setrnn.training import gradients
 from setrnn.training.gradients import Gradients
@@ -89,7 +88,7 @@ def test_processes_share_all_rows_of_a_batch(n_rows):
 
 @pytest.mark.parametrize("method", [None, "br"])
 def test_several_processes_train_one_network_only(method, tmp_path, monkeypatch):
-    monkeypatch.setattr(one_system, "find_ranks", lambda: Ranks(0, 2))
+    monkeypatch.setattr("setrnn.tagging.learn.train.find_ranks", lambda: Ranks(0, 2))
     with pytest.raises(ConfigError, match="one process"):
         train("newsroom", method, out=tmp_path / "m")
     assert not list(tmp_path.iterdir())

@@ -52,7 +52,8 @@ def distil(
     valid part, it is cut from train. Checkpoints, and what the teacher says about each text, are
     kept in OUT.run.
     """
-    from setrnn.tagging.learn.learned import measure_by_rules, open_valid  # they load torch
+    from setrnn.systems.rules import RULES  # it loads scipy, which the help does not need
+    from setrnn.tagging.learn.data import make_training_source
 
     source = reading.source(data)
     with terminal_progress() as show:
@@ -66,10 +67,15 @@ def distil(
             **training.arguments(),
         )
     note(f"Wrote {out}")
-    if valid := open_valid(source, training.valid):
-        models = {"teacher": setrnn.load(teacher, training.device), "student": student}
-        found = {name: measure_by_rules(each, valid) for name, each in models.items()}
-        stdout.print(_scores_table(found))
+    if "valid" not in student.notes:
+        return
+    valid = setrnn.open_documents(make_training_source(source, training.valid), "valid")
+    found = {}
+    for name, model in (("teacher", setrnn.load(teacher, training.device)), ("student", student)):
+        rules = {rule: RULES[rule].measure for rule in model.rules if RULES[rule].measure}
+        results = setrnn.evaluate_rules(model, valid, [*rules], allow_training_documents=True)
+        found[name] = {str(rules[rule]): each for rule, each in results.items()}
+    stdout.print(_scores_table(found))
 
 
 def _scores_table(found: Mapping[str, Mapping[str, Evaluation]]) -> Table:

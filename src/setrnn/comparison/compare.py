@@ -56,7 +56,7 @@ from setrnn.tagging.learn.data import (
     open_training_data,
     with_hierarchy,
 )
-from setrnn.tagging.learn.one_system import check_training
+from setrnn.tagging.learn.train import check_training
 from setrnn.tagging.ray_cluster import choose_device, connect, count_room
 from setrnn.training.pool import run_jobs
 

@@ -24,7 +24,7 @@ def open_comparable(
 ) -> Prepared:
     """Prepare data as `open_prepared` does; a missing valid part is cut from train.
 
-    `Prepared.valid_is_cut` says whether it was cut, `describe_cut` says it in words.
+    `Prepared.valid_is_cut` says whether it was cut.
     """
     if source.prepared_folder is None:
         dataset = source.open()

@@ -34,7 +34,7 @@ from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.documents import prepared_batches
 from setrnn.tagging.evaluate import LEAST_LOG_PROB, RuleResults, measure_rules
 from setrnn.tagging.learn.mix import mix
-from setrnn.tagging.learn.one_system import train_prepared
+from setrnn.tagging.learn.train import train_prepared
 from setrnn.tagging.loading import load
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger

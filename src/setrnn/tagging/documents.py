@@ -1,8 +1,8 @@
-"""Documents with labels, to measure, calibrate or mix on; were they trained on?"""
+"""Documents with labels, to measure, calibrate or mix on; which of them a model has seen."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -17,7 +17,7 @@ from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.read import BadRows, choose_split
-from setrnn.data.sketch import DocumentSketch, Hashes, hash_texts
+from setrnn.data.sketch import Hashes, hash_texts
 from setrnn.data.streaming import batched
 from setrnn.data.unknown import encode_unknown, mark_unknown
 from setrnn.errors import DataError
@@ -29,19 +29,6 @@ from setrnn.tagging.tagger import Tagger
 MOST_SEEN = 0.1  # of the words of different texts
 LEAST_SEEN = 3  # documents, if the model knows a sample of those it was trained on
 BATCHES_LOOKED_AT = 4
-FITTED_ON_SEEN = (
-    "The model was trained on about {share:.0%} of these documents, and is more confident about "
-    "them than about others: what is fitted on them promises an accuracy that new documents do not "
-    "reach."
-)
-GIVE_UNSEEN = (
-    " Give documents that it has not seen, such as a valid part; or add --allow-training-documents "
-    "(in Python: allow_training_documents=True)."
-)
-MEASURED_ON_SEEN = (
-    "The model was trained on about {share:.0%} of these documents: it will do worse on new ones. "
-    "Measure it on documents that it has not seen."
-)
 
 
 class Batch(NamedTuple):
@@ -78,9 +65,7 @@ class LabelledDocuments:
     batches: Callable[[Tagger], Iterator[Batch]]
     bad_rows: BadRows = field(default_factory=BadRows)
     n_documents: int | None = None  # None if not known before reading
-    share_trained_on: float = (
-        0.0  # of documents that a model is fitted on though it was trained on them
-    )
+    share_trained_on: float = 0.0  # of documents that a model is fitted on, and has seen
 
     def note_skipped(self) -> None:
         """Report how many rows were skipped, and the first few of them."""
@@ -90,11 +75,8 @@ class LabelledDocuments:
 def note_skipped(bad_rows: BadRows) -> None:
     """Report how many rows were skipped, the first few of them, and what else there is to know."""
     if bad_rows.n_skipped:
-        text = f"{bad_rows.n_skipped:,} rows could not be read and were skipped."
-        log.warning(text)
-    for message in bad_rows.first:
-        log.info(f"  {message}")
-    for text in bad_rows.notes:
+        log.warning(f"{bad_rows.n_skipped:,} rows could not be read and were skipped.")
+    for text in [*(f"  {message}" for message in bad_rows.first), *bad_rows.notes]:
         log.info(text)
 
 
@@ -158,19 +140,18 @@ def open_unseen(
     """Read documents to calibrate or mix on: valid, or the only part, if `split` is None.
 
     If the data has no valid part and the model was trained on it, the valid part is the one that
-    was cut from train then. Other documents that the model was trained on raise DataError or, if
-    they are allowed, give a warning.
+    was cut from train for that training. Other documents that the model was trained on raise
+    DataError, or give a warning if they are allowed.
     """
     cut = _cut_valid(data) if split in (None, "valid") else None
     if cut is not None and is_seen(tagger, open_documents(replace(cut, cut_valid=False), "train")):
         for each in (cut, _close_labels(cut, tagger)):  # the cut follows the labels
             valid = open_documents(each, "valid")
             if not is_seen(tagger, valid):
-                text = (
+                log.info(
                     f"The model was trained on {cut}: only the valid part that was cut off then "
                     "is used."
                 )
-                log.info(text)
                 return valid
     documents = open_documents(data, split, "valid")
     read, counts = [], SeenCounts(tagger)
@@ -180,16 +161,24 @@ def open_unseen(
         counts.add(batch)
         count(len(batch.labels))
     documents.note_skipped()
-    if counts.share > MOST_SEEN:
-        problem = FITTED_ON_SEEN.format(share=counts.share)
+    share, n_documents = counts.share, sum(len(batch.labels) for batch in read)
+    if share > MOST_SEEN:
+        problem = (
+            f"The model was trained on about {share:.0%} of these documents, and is more confident "
+            "about them than about others: what is fitted on them promises an accuracy that new "
+            "documents do not reach."
+        )
         if not allow_training_documents:
-            raise DataError(problem + GIVE_UNSEEN)
+            raise DataError(
+                f"{problem} Give documents that it has not seen, such as a valid part; or add "
+                "--allow-training-documents (in Python: allow_training_documents=True)."
+            )
         log.warning(problem)
     return LabelledDocuments(
         documents.split,
         lambda _: iter(read),
-        n_documents=sum(len(batch.labels) for batch in read),
-        share_trained_on=counts.share if counts.share > MOST_SEEN else 0.0,
+        n_documents=n_documents,
+        share_trained_on=share if share > MOST_SEEN else 0.0,
     )
 
 
@@ -243,17 +232,14 @@ class SeenCounts:
 
     @property
     def share(self) -> float:
-        """The share of documents that were trained on; 0 if that may be chance."""
-        return 0.0 if self.sketch is None else _share_seen(self.sketch, self._lengths)
-
-
-def _share_seen(sketch: DocumentSketch, known: dict[int, int]) -> float:
-    """Return the share of the words that are in texts a model was trained on."""
-    lengths = np.fromiter(known.values(), dtype=np.int64, count=len(known))
-    is_seen = sketch.recognise(np.fromiter(known, dtype=np.uint64, count=len(known)))
-    if is_seen.sum() < (1 if sketch.is_complete else LEAST_SEEN):
-        return 0.0
-    return float(lengths[is_seen].sum() / max(lengths.sum(), 1))
+        """The share of the words in texts that were trained on; 0 if that may be chance."""
+        if self.sketch is None:
+            return 0.0
+        lengths = np.array(list(self._lengths.values()), dtype=np.int64)
+        is_seen = self.sketch.recognise(np.array(list(self._lengths), dtype=np.uint64))
+        if is_seen.sum() < (1 if self.sketch.is_complete else LEAST_SEEN):
+            return 0.0
+        return float(lengths[is_seen].sum() / max(lengths.sum(), 1))
 
 
 def example_batches(
@@ -270,16 +256,10 @@ def example_batches(
         )
         hashes = hash_texts(example.text for example in batch)
         labels = close_truth(tagger, (each.labels for each in batch))
-        yield Batch(tokens, labels, hashes, _mark_unknown(tagger, batch, labels))
-
-
-def _mark_unknown(
-    tagger: Tagger, examples: Sequence[Example], labels: Sequence[tuple[str, ...]]
-) -> Bools | None:
-    rows = encode_unknown(examples, tagger.labels.index)
-    if rows is None:
-        return None
-    return mark_unknown(rows, tagger.labels.encode(labels), len(tagger.labels))
+        unknown, rows = None, encode_unknown(batch, tagger.labels.index)
+        if rows is not None:
+            unknown = mark_unknown(rows, tagger.labels.encode(labels), len(tagger.labels))
+        yield Batch(tokens, labels, hashes, unknown)
 
 
 def close_truth(tagger: Tagger, label_sets: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -306,15 +286,10 @@ def prepared_batches(tagger: Tagger, prepared: Prepared, split: str) -> Iterator
         truth = close_truth(tagger, (tuple(names[label] for label in row) for row in rows))
         hashes = np.asarray(part.text_hashes.rows(start, stop).values)
         unknown = part.mark_unknown(len(prepared.labels), np.arange(start, stop))
-        if unknown is not None:  # the model may have its labels in another order
-            unknown = _reorder(unknown, prepared.labels.index, tagger.labels.names)
+        if unknown is not None:  # the model may have its labels in another order, and more
+            columns = [prepared.labels.index.get(name, -1) for name in tagger.labels.names]
+            unknown = np.pad(unknown, ((0, 0), (0, 1)))[:, columns]
         yield Batch(part.tokens.rows(start, stop), truth, hashes, unknown)
-
-
-def _reorder(marks: Bools, index: Mapping[str, int], names: Sequence[str]) -> Bools:
-    """Return the marks (n, L) of other labels; labels without marks are known."""
-    padded = np.pad(marks, ((0, 0), (0, 1)))
-    return padded[:, [index.get(name, -1) for name in names]]
 
 
 def keep_complete(batches: Iterable[Batch]) -> Iterator[Batch]:

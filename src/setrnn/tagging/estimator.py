@@ -26,8 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from setrnn.config import Config, load_config
 from setrnn.data.disk import temporary_folder
 from setrnn.data.example import Example
-from setrnn.data.hierarchy import Hierarchy, describe_fit
-from setrnn.data.prepared import Prepared
+from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.preparing import prepare
 from setrnn.data.read import make_hierarchy
 from setrnn.data.read.printing import printable
@@ -40,8 +39,8 @@ from setrnn.systems.registry import choose_rule
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.documents import close_truth
 from setrnn.tagging.inputs import make_examples, read_features, read_targets, read_texts
-from setrnn.tagging.learn.data import note_incomplete
-from setrnn.tagging.learn.one_system import check_training, train_prepared
+from setrnn.tagging.learn.data import note_labels
+from setrnn.tagging.learn.train import check_training, train_prepared
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.predictions import Predictions
 from setrnn.tagging.tagger import Tagger
@@ -347,16 +346,8 @@ def _train(
         prepared = prepare(
             streams, folder / "texts", "texts", config.text, source={}, hierarchy=tree
         )
-        _note_data(prepared, config.training.forgotten)
+        note_labels(prepared, config.training.forgotten)
         return train_prepared(prepared, method, config, options)
-
-
-def _note_data(prepared: Prepared, forgotten: float) -> None:
-    """Say how the hierarchy fits, and what is made of unknown labels; warn where it is nothing."""
-    if prepared.hierarchy is not None and len(prepared.labels):
-        for line in describe_fit(prepared.hierarchy, prepared.labels, prepared.count_closed):
-            log.info(line)
-    note_incomplete(prepared, forgotten)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,8 +15,9 @@ import scipy  # scipy.sparse is imported where it is first used
 from setrnn.data.hierarchy import HierarchicalScores, Hierarchy, score_in_hierarchy
 from setrnn.data.read import make_hierarchy
 from setrnn.data.read.parents import Parents
-from setrnn.errors import ConfigError, DataError
+from setrnn.errors import DataError
 from setrnn.metrics import (
+    Overlap,
     RankingScores,
     Scores,
     evaluate_label_sets,
@@ -26,13 +27,12 @@ from setrnn.metrics import (
     overlap_by_label,
 )
 from setrnn.progress import OnProgress, count_up, ignore_progress, log
-from setrnn.systems.candidates import Bools, Floats, Floats32, to_probability
+from setrnn.systems.candidates import Bools, Floats, to_probability
 from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import NO_RULE, BatchSearch, ChosenSets, Question
 from setrnn.systems.rules import count_candidates, find_rule
 from setrnn.systems.true_marginals import TrueMarginals, hide_probs
 from setrnn.tagging.documents import (
-    MEASURED_ON_SEEN,
     MOST_SEEN,
     Batch,
     Documents,
@@ -41,7 +41,7 @@ from setrnn.tagging.documents import (
     open_documents,
 )
 from setrnn.tagging.prediction import Prediction
-from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.tagger import Tagger, check_tagger
 from setrnn.tagging.trust.acceptance import (
     MIN_SHOWN,
     LabelAcceptance,
@@ -53,8 +53,7 @@ RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
 LEAST_LOG_PROB = float(np.log(1e-12))  # so that one impossible set does not decide the mean
 SURE = 0.95  # labels of at least this probability should nearly always be right
 
-OnDocuments: TypeAlias = Callable[[int], None]  # called with the documents done since the last call
-OnMarginals: TypeAlias = Callable[[TrueMarginals], None]
+LabelSets: TypeAlias = Sequence[tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -172,10 +171,10 @@ class RuleResults:
     """The predictions by one rule, and their measures."""
 
     evaluation: Evaluation
-    predictions: Sequence[Prediction]
-    raw_probabilities: Sequence[float]  # the model's own, of the predicted sets
+    predictions: list[Prediction]
+    raw_probabilities: list[float]  # the model's own, of the predicted sets
     # The model's own log p of each true set; None if it has an unknown label.
-    true_log_probs: Sequence[float | None]
+    true_log_probs: list[float | None]
 
 
 def evaluate(
@@ -202,7 +201,7 @@ def evaluate(
             a dict. If not given, that of the data or of the model.
         allow_training_documents: whether to measure without a warning on documents that the model
             was trained on. `Evaluation.share_trained_on` says how many they are.
-        on_progress: called with the progress and with notes for the user.
+        on_progress: called with the progress.
 
     Example:
         >>> import setrnn
@@ -258,44 +257,38 @@ def evaluate_rules(
     check_tagger(tagger)
     names = [tagger.rule_or_own(each) for each in (tagger.rules if rules is None else rules)]
     documents, seen = open_documents(data, split), SeenCounts(tagger)
-    tagger.known_limits(limits)
-    count = count_up("tagging", on_progress, documents.n_documents)
-    tree = make_hierarchy(hierarchy) or find_hierarchy(data)
-    batches = seen.watch(documents.batches(tagger))
-    results = measure_rules(tagger, batches, names, count, limits, hierarchy=tree)
+    results = measure_rules(
+        tagger,
+        seen.watch(documents.batches(tagger)),
+        names,
+        count_up("tagging", on_progress, documents.n_documents),
+        limits,
+        hierarchy=make_hierarchy(hierarchy) or find_hierarchy(data),
+    )
     documents.note_skipped()
-    note_incomplete(next(iter(results.values())).evaluation.scores)
+    if n_incomplete := next(iter(results.values())).evaluation.scores.n_incomplete:
+        log.info(
+            f"{n_incomplete:,} documents have labels that are not known: these count neither for "
+            "nor against, so that wrong labels may go unnoticed there."
+        )
     if seen.share > MOST_SEEN and not allow_training_documents:
-        log.warning(MEASURED_ON_SEEN.format(share=seen.share))
+        log.warning(
+            f"The model was trained on about {seen.share:.0%} of these documents: it will do worse "
+            "on new ones. Measure it on documents that it has not seen."
+        )
     return {
         name: replace(each.evaluation, share_trained_on=seen.share)
         for name, each in results.items()
     }
 
 
-def note_incomplete(scores: Scores) -> None:
-    """Say how many documents have labels that are not known, and what that means."""
-    if scores.n_incomplete:
-        text = (
-            f"{scores.n_incomplete:,} documents have labels that are not known: these count "
-            "neither for nor against, so that wrong labels may go unnoticed there."
-        )
-        log.info(text)
-
-
-def check_tagger(tagger: object) -> None:
-    """Raise ConfigError for anything but a Tagger, such as the path of a model."""
-    if not isinstance(tagger, Tagger):
-        raise ConfigError(f"A Tagger is needed, got {tagger!r:.60}. Write setrnn.load(FOLDER).")
-
-
 def measure_rules(
     tagger: Tagger,
     batches: Iterable[Batch],
     rules: Sequence[str],
-    on_documents: OnDocuments = lambda n_documents: None,
+    on_documents: Callable[[int], None] = lambda n_documents: None,
     limits: Limits | None = None,
-    on_marginals: OnMarginals | None = None,
+    on_marginals: Callable[[TrueMarginals], None] | None = None,
     hierarchy: Hierarchy | None = None,
 ) -> dict[str, RuleResults]:
     """Predict by several rules and measure each; what the rules share is computed once.
@@ -303,126 +296,127 @@ def measure_rules(
     `on_marginals` is called with the model's own p(label | document) of each batch. Hierarchical
     measures go by `hierarchy`, or by that of the model.
     """
-    truth = Truth()
-    known_limits = tagger.known_limits(limits)
-    found = {rule: _RulePredictions(tagger, rule) for rule in rules}
-    # By source. Label probabilities need many sets: they are searched for at once.
-    n_sets = {"sets": count_candidates()}
-    for rule, each in found.items():
-        n_wanted = tagger.n_candidates(rule, 1, known_limits)
-        n_sets[each.source] = max(n_wanted, n_sets.get(each.source, 0))
-    rankings: list[RankingScores] = []
-    missing: list[Floats] = []
+    set_limits, names = tagger.known_limits(limits), tagger.labels.names
+    n_sets = {"sets": count_candidates()}  # by source; label probabilities need many sets
+    for rule in rules:
+        source, n_wanted = find_rule(rule).source, tagger.n_candidates(rule, 1, set_limits)
+        n_sets[source] = max(n_wanted, n_sets.get(source, 0))
+    found = {rule: _Found() for rule in rules}
+    label_sets: list[tuple[str, ...]] = []
     log_probs: list[float | None] = []
-    pairs = LabelPairs()
+    unknown, rankings, missing, shown = [], [], [], []
     for batch in batches:
-        tokens, labels = batch.tokens, batch.labels
-        search = BatchSearch(tagger.system, tokens, n_sets)
-        true_sets = _true_sets(tagger, batch)
-        chosen = search.choose_all(rules, known_limits, tagger.thresholds, [true_sets])
+        search = BatchSearch(tagger.system, batch.tokens, n_sets)
+        true_sets = _ask_for_true_sets(tagger, batch)
+        chosen = search.choose_all(rules, set_limits, tagger.thresholds, [true_sets])
         for rule, each in found.items():
-            each.add(search, chosen[rule])
-        truth.add(batch)
-        known = indicator_matrices(labels, [()] * len(labels), tagger.labels.names)
-        candidates = search.many_sets()
-        own = tagger.label_marginals(tokens, candidates, calibrated=False)
-        marginals = tagger.calibrate_labels(own.probs)
+            each.add(tagger, rule, search, chosen[rule])
+        truth = indicator_matrices(batch.labels, [()] * len(batch.labels), names).truth
+        own = tagger.label_marginals(batch.tokens, search.many_sets(), calibrated=False)
         if on_marginals is not None:
-            encoded = tagger.labels.encode(labels)
+            encoded = tagger.labels.encode(batch.labels)
             on_marginals(TrueMarginals.of(own.probs, encoded, batch.unknown))
         # Unknown labels are the last in the ranking, and too improbable to be measured.
-        measured, ranked = (hide_probs(each, batch.unknown) for each in (own.probs, marginals))
-        pairs.add(measured, ranked, known.truth)
-        rankings.append(evaluate_ranking(known.truth, ranked, RANKS))
+        probs = hide_probs(own.probs, batch.unknown)
+        calibrated = hide_probs(tagger.calibrate_labels(own.probs), batch.unknown)
+        rankings.append(evaluate_ranking(truth, calibrated, RANKS))
         missing.append(own.missing_mass)
-        log_probs += _by_document(true_sets, len(labels))
-        on_documents(len(labels))
-    if not truth.labels:
+        is_shown = np.maximum(probs, calibrated) > MIN_SHOWN
+        is_label = truth[:, : len(names)].toarray()
+        pairs = [each[is_shown] for each in (probs, calibrated, is_label)]
+        shown.append(np.stack(pairs).astype(np.float64))
+        answers = dict(zip(true_sets.rows.tolist(), true_sets.log_probs.tolist(), strict=True))
+        log_probs += [answers.get(row) for row in range(len(batch.labels))]
+        label_sets += batch.labels
+        marks = np.zeros(probs.shape, dtype=bool) if batch.unknown is None else batch.unknown
+        unknown.append(scipy.sparse.csr_array(marks))
+        on_documents(len(batch.labels))
+    if not label_sets:
         raise DataError("There are no documents to evaluate.")
     shared = _Shared(
+        label_sets,
+        scipy.sparse.csr_array(scipy.sparse.vstack(unknown)),
+        log_probs,
         _mean_ranking(rankings),
         float(np.concatenate(missing).mean()),
-        log_probs,
-        pairs.measure(),
+        score_label_probabilities(*np.concatenate(shown, axis=1)),
         hierarchy or tagger.hierarchy,
     )
-    return {rule: each.measure(truth, shared) for rule, each in found.items()}
+    return {rule: _measure_rule(tagger, rule, each, shared) for rule, each in found.items()}
+
+
+@dataclass
+class _Found:
+    """The predictions by one rule, collected batch by batch."""
+
+    predictions: list[Prediction] = field(default_factory=list)
+    raw_probabilities: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def add(self, tagger: Tagger, rule: str, search: BatchSearch, chosen: ChosenSets) -> None:
+        """Add the sets that the rule chose for the documents of a batch."""
+        start = time.perf_counter()
+        self.predictions.extend(tagger.name_chosen(search, rule, chosen, 1))
+        self.seconds += time.perf_counter() - start + chosen.seconds
+        self.seconds += search.seconds[find_rule(rule).source]
+        self.raw_probabilities.extend(map(to_probability, chosen.log_probs))
 
 
 @dataclass(frozen=True)
 class _Shared:
-    """The measures that do not depend on the rule."""
+    """What does not depend on the rule: the true labels, and some measures."""
 
+    label_sets: LabelSets
+    unknown: Any  # (n, L) sparse, marks the labels that are not known
+    true_log_probs: list[float | None]
     ranking: RankingScores
     missing_mass: float
-    true_log_probs: Sequence[float | None]
     label_probabilities: LabelProbabilityScores
     hierarchy: Hierarchy | None
 
 
-class _RulePredictions:
-    """The predictions by one rule, collected batch by batch."""
+def _measure_rule(tagger: Tagger, rule: str, found: _Found, shared: _Shared) -> RuleResults:
+    """Measure the predictions of all documents.
 
-    def __init__(self, tagger: Tagger, name: str) -> None:
-        self.tagger, self.name, self.source = tagger, name, find_rule(name).source
-        self.predictions: list[Prediction] = []
-        self.raw_probabilities: list[float] = []
-        self.seconds = 0.0
-
-    def add(self, search: BatchSearch, chosen: ChosenSets) -> None:
-        """Add the sets that the rule chose for the documents of a batch."""
-        start = time.perf_counter()
-        self.predictions.extend(self.tagger.name_chosen(search, self.name, chosen, 1))
-        self.seconds += time.perf_counter() - start + chosen.seconds + search.seconds[self.source]
-        self.raw_probabilities.extend(map(to_probability, chosen.log_probs))
-
-    def measure(self, truth: Truth, shared: _Shared) -> RuleResults:
-        """Measure the predictions of all documents.
-
-        Whether a set has its probability is known only of complete documents.
-        """
-        names, complete = self.tagger.labels.names, np.flatnonzero(truth.is_complete)
-        probs, own_probs = (
-            np.array(each)[complete]
-            for each in ([p.probability for p in self.predictions], self.raw_probabilities)
-        )
-        whole = [self.predictions[row] for row in complete]
-        true_sets, found_sets = [truth.labels[row] for row in complete], [p.labels for p in whole]
-        pairs = zip(true_sets, found_sets, strict=True)
-        is_right = np.array([set(one) == set(other) for one, other in pairs], dtype=bool)
-        predicted = [each.labels for each in self.predictions]
-        unknown = truth.unknown(len(names))
-        evaluation = Evaluation(
-            rule=self.name,
-            scores=evaluate_label_sets(truth.labels, predicted, names, unknown),
-            ranking=shared.ranking,
-            mean_probability=float(np.mean([each.probability for each in self.predictions])),
-            calibration_error=_reliability_error(probs, is_right),
-            calibration_error_raw=_reliability_error(own_probs, is_right),
-            documents_per_second=len(truth.labels) / max(self.seconds, 1e-9),
-            missing_mass=shared.missing_mass,
-            set_log_likelihood=score_log_likelihood(shared.true_log_probs),
-            label_probabilities=shared.label_probabilities,
-            labels=score_labels(
-                truth.labels, self.predictions, names, self.tagger.label_acceptance, unknown
-            ),
-            accepted=score_accepted(whole, is_right),
-            certificates=score_certificates(self.predictions),
-            hierarchical=None
-            if shared.hierarchy is None or not whole
-            else score_in_hierarchy(shared.hierarchy, true_sets, found_sets),
-        )
-        return RuleResults(
-            evaluation, self.predictions, self.raw_probabilities, shared.true_log_probs
-        )
+    Whether a set has its probability is known only of complete documents.
+    """
+    names, truth, predictions = tagger.labels.names, shared.label_sets, found.predictions
+    complete = np.flatnonzero(np.diff(shared.unknown.indptr) == 0).tolist()
+    unknown = shared.unknown if shared.unknown.nnz else None
+    probs = np.array([each.probability for each in predictions])
+    raw_probs = np.array(found.raw_probabilities)
+    whole = [predictions[row] for row in complete]
+    true_sets, found_sets = [truth[row] for row in complete], [each.labels for each in whole]
+    pairs = zip(true_sets, found_sets, strict=True)
+    is_right = np.array([set(one) == set(other) for one, other in pairs], dtype=bool)
+    in_hierarchy = None
+    if shared.hierarchy is not None and whole:
+        in_hierarchy = score_in_hierarchy(shared.hierarchy, true_sets, found_sets)
+    evaluation = Evaluation(
+        rule=rule,
+        scores=evaluate_label_sets(truth, [each.labels for each in predictions], names, unknown),
+        ranking=shared.ranking,
+        mean_probability=float(probs.mean()),
+        calibration_error=_calibration_error(probs[complete], is_right),
+        calibration_error_raw=_calibration_error(raw_probs[complete], is_right),
+        documents_per_second=len(truth) / max(found.seconds, 1e-9),
+        missing_mass=shared.missing_mass,
+        set_log_likelihood=score_log_likelihood(shared.true_log_probs),
+        label_probabilities=shared.label_probabilities,
+        labels=score_labels(truth, predictions, names, tagger.label_acceptance, unknown),
+        accepted=score_accepted(whole, is_right),
+        certificates=score_certificates(predictions),
+        hierarchical=in_hierarchy,
+    )
+    return RuleResults(evaluation, predictions, found.raw_probabilities, shared.true_log_probs)
 
 
-def _reliability_error(probs: Floats, is_right: Bools) -> float:
-    """Return the expected calibration error; 0 if no document is complete."""
+def _calibration_error(probs: Floats, is_right: Bools) -> float:
+    """Return the expected calibration error; 0 of no probabilities."""
     return reliability(probs, is_right).error if len(probs) else 0.0
 
 
-def _true_sets(tagger: Tagger, batch: Batch) -> Question:
+def _ask_for_true_sets(tagger: Tagger, batch: Batch) -> Question:
     """Ask for log p of the true sets, of the documents all of whose labels are known."""
     labels = batch.labels
     has_all = np.array([all(name in tagger.labels.index for name in row) for row in labels])
@@ -431,59 +425,15 @@ def _true_sets(tagger: Tagger, batch: Batch) -> Question:
     return Question(NO_RULE, rows, sets)
 
 
-def _by_document(asked: Question, n_documents: int) -> list[float | None]:
-    """Return log p of the true set of each document; None for those that were not asked for."""
-    found: list[float | None] = [None] * n_documents
-    for row, log_prob in zip(asked.rows, asked.log_probs, strict=True):
-        found[row] = float(log_prob)
-    return found
-
-
 def _mean_ranking(parts: list[RankingScores]) -> RankingScores:
     weights = [part.n_documents for part in parts]
-
-    def mean(values: list[float]) -> float:
-        return float(np.average(values, weights=weights))
-
     return RankingScores(
-        n_documents=sum(weights),
-        precision={k: mean([part.precision[k] for part in parts]) for k in parts[0].precision},
-        ndcg={k: mean([part.ndcg[k] for part in parts]) for k in parts[0].ndcg},
+        sum(weights),
+        *(
+            {k: float(np.average([each[k] for each in of_parts], weights=weights)) for k in RANKS}
+            for of_parts in ([p.precision for p in parts], [p.ndcg for p in parts])
+        ),
     )
-
-
-class Truth:
-    """The true labels of all documents, collected batch by batch."""
-
-    def __init__(self) -> None:
-        self.labels: list[tuple[str, ...]] = []
-        self._unknown: list[Any] = []  # sparse, one per batch
-        self._is_complete: list[Bools] = []
-
-    def add(self, batch: Batch) -> None:
-        """Add the documents of a batch."""
-        self.labels.extend(batch.labels)
-        self._is_complete.append(batch.is_complete)
-        self._unknown.append(
-            None if batch.unknown is None else scipy.sparse.csr_array(batch.unknown)
-        )
-
-    @property
-    def is_complete(self) -> Bools:
-        """Whether all labels of each document are known: (n,)."""
-        return np.concatenate(self._is_complete)
-
-    def unknown(self, n_labels: int) -> Any:  # noqa: ANN401 (sparse)
-        """Mark the labels that are not known, (n, L); None if all are."""
-        if all(each is None for each in self._unknown):
-            return None
-        pairs = zip(self._unknown, self._is_complete, strict=True)
-        shapes = [((len(rows), n_labels), each) for each, rows in pairs]
-        parts = [
-            scipy.sparse.csr_array(shape, dtype=bool) if each is None else each
-            for shape, each in shapes
-        ]
-        return scipy.sparse.csr_array(scipy.sparse.vstack(parts))
 
 
 def score_log_likelihood(true_log_probs: Sequence[float | None]) -> SetLogLikelihood:
@@ -515,7 +465,7 @@ def score_accepted(predicted: Sequence[Prediction], is_right: Bools) -> Accepted
 
 
 def score_labels(
-    truth: Sequence[tuple[str, ...]],
+    truth: LabelSets,
     predictions: Sequence[Prediction],
     names: Sequence[str],
     acceptance: LabelAcceptance | None = None,
@@ -525,82 +475,55 @@ def score_labels(
 
     Predictions of labels that are not known, marked in `unknown` (n, L), are not counted.
     """
-    found = overlap_by_label(*_matrices(truth, [p.labels for p in predictions], names, unknown))
-    accepted_sets = [each.accepted_labels or () for each in predictions]
-    accepted = overlap_by_label(*_matrices(truth, accepted_sets, names, unknown))
+
+    def overlap(label_sets: LabelSets) -> Overlap:
+        both = indicator_matrices(truth, label_sets, names)
+        if unknown is None:
+            return overlap_by_label(both.truth, both.predicted)
+        marks = unknown.copy()
+        marks.resize(both.truth.shape)
+        return overlap_by_label(both.truth, hide_labels(both.predicted, marks))
+
+    found = overlap([each.labels for each in predictions])
+    accepted = overlap([each.accepted_labels or () for each in predictions])
     has_acceptance = any(each.accepted_labels is not None for each in predictions)
-    order = np.argsort(-found.n_true[: len(names)], kind="stable")
-    return tuple(
-        LabelScores(
-            label=names[label],
-            support=int(found.n_true[label]),
-            n_predicted=int(found.n_predicted[label]),
-            precision=_share(found.n_correct[label], found.n_predicted[label]),
-            recall=_share(found.n_correct[label], found.n_true[label]),
-            f1=float(found.f1(empty=0.0)[label]),
-            threshold=_threshold(acceptance, label),
-            n_accepted=int(accepted.n_predicted[label]) if has_acceptance else None,
-            accepted_share=_share(accepted.n_predicted[label], found.n_predicted[label])
-            if has_acceptance
-            else None,
-            accepted_accuracy=_share(accepted.n_correct[label], accepted.n_predicted[label]),
+    f1, scores = found.f1(empty=0.0), []
+    for label in np.argsort(-found.n_true[: len(names)], kind="stable"):
+        n_true, n_predicted = int(found.n_true[label]), int(found.n_predicted[label])
+        n_accepted = int(accepted.n_predicted[label])
+        is_safe = acceptance is not None and acceptance.thresholds[label] <= 1
+        scores.append(
+            LabelScores(
+                label=names[label],
+                support=n_true,
+                n_predicted=n_predicted,
+                precision=_share(found.n_correct[label], n_predicted),
+                recall=_share(found.n_correct[label], n_true),
+                f1=float(f1[label]),
+                threshold=float(acceptance.thresholds[label]) if acceptance and is_safe else None,
+                n_accepted=n_accepted if has_acceptance else None,
+                accepted_share=_share(n_accepted, n_predicted) if has_acceptance else None,
+                accepted_accuracy=_share(accepted.n_correct[label], n_accepted),
+            )
         )
-        for label in order
-    )
-
-
-def _matrices(
-    truth: Sequence[tuple[str, ...]],
-    label_sets: Sequence[tuple[str, ...]],
-    names: Sequence[str],
-    unknown: Any,  # noqa: ANN401 (sparse)
-) -> tuple[Any, Any]:
-    both = indicator_matrices(truth, label_sets, names)
-    if unknown is None:
-        return both.truth, both.predicted
-    marks = unknown.copy()
-    marks.resize(both.truth.shape)
-    return both.truth, hide_labels(both.predicted, marks)
-
-
-def _threshold(acceptance: LabelAcceptance | None, label: int) -> float | None:
-    if acceptance is None or acceptance.thresholds[label] > 1:
-        return None
-    return float(acceptance.thresholds[label])
+    return tuple(scores)
 
 
 def _share(n: int, of: int) -> float | None:
     return float(n / of) if of else None
 
 
-class LabelPairs:
-    """The pairs of a document and a label that are shown, collected batch by batch."""
-
-    def __init__(self) -> None:
-        self.own: list[tuple[Floats, Bools]] = []
-        self.calibrated: list[tuple[Floats, Bools]] = []
-
-    def add(self, own: Floats32, calibrated: Floats32, truth: Any) -> None:  # noqa: ANN401 (sparse)
-        """Add the probabilities (n, L) of a batch, and its true labels as a sparse matrix."""
-        is_label = np.zeros(own.shape, dtype=bool)
-        row, column = truth.nonzero()
-        is_model = column < own.shape[1]
-        is_label[row[is_model], column[is_model]] = True
-        for kept, probs in ((self.own, own), (self.calibrated, calibrated)):
-            is_shown = probs > MIN_SHOWN
-            kept.append((probs[is_shown].astype(np.float64), is_label[is_shown]))
-
-    def measure(self) -> LabelProbabilityScores:
-        """Measure all pairs."""
-        errors = []
-        for kept in (self.calibrated, self.own):
-            probs = np.concatenate([each for each, _ in kept])
-            is_right = np.concatenate([each for _, each in kept])
-            errors.append(reliability(probs, is_right).error if len(probs) else 0.0)
-        probs = np.concatenate([each for each, _ in self.calibrated])
-        is_right = np.concatenate([each for _, each in self.calibrated])
-        is_sure = probs >= SURE
-        n_sure, n_right = int(is_sure.sum()), int(is_right[is_sure].sum())
-        return LabelProbabilityScores(
-            errors[0], errors[1], len(probs), n_sure, n_right / n_sure if n_sure else None
-        )
+def score_label_probabilities(
+    own: Floats, calibrated: Floats, is_label: Floats
+) -> LabelProbabilityScores:
+    """Measure how often labels are right, over pairs of a document and a label (E,)."""
+    is_shown, is_right = calibrated > MIN_SHOWN, is_label > 0
+    is_own = own > MIN_SHOWN
+    is_sure = calibrated >= SURE
+    return LabelProbabilityScores(
+        _calibration_error(calibrated[is_shown], is_right[is_shown]),
+        _calibration_error(own[is_own], is_right[is_own]),
+        int(is_shown.sum()),
+        int(is_sure.sum()),
+        float(is_right[is_sure].mean()) if is_sure.any() else None,
+    )

@@ -12,7 +12,7 @@ import numpy as np
 from setrnn.data.example import KnownLabels
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.notes import note_texts
-from setrnn.errors import DataError
+from setrnn.errors import ConfigError, DataError
 from setrnn.systems.candidates import Floats32, Ids, SetCandidates
 from setrnn.systems.known import Known
 from setrnn.systems.limits import Limits, SetLimits
@@ -350,3 +350,9 @@ class Tagger(TrainedModel):
             probs.append(found.probs)
             missing.append(found.missing_mass)
         return Marginals(np.concatenate(probs), np.concatenate(missing))
+
+
+def check_tagger(tagger: object) -> None:
+    """Raise ConfigError for anything but a Tagger, such as the path of a model."""
+    if not isinstance(tagger, Tagger):
+        raise ConfigError(f"A Tagger is needed, got {tagger!r:.60}. Write setrnn.load(FOLDER).")

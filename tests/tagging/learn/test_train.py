@@ -5,8 +5,15 @@ import json
 import pytest
 
 import setrnn
-from setrnn.config import Config
+from setrnn.config import Config, TextSettings, load_config
+from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError, DataError, ModelError, StoppedError
+from setrnn.tagging.learn.data import open_training_data
+
+TEXTS = {
+    "english": "The government has decided that there will be more money for all of the schools.",
+    "german": "Die Regierung hat beschlossen, dass es mehr Geld für die Schulen in dem Land gibt.",
+}
 
 
 @pytest.mark.parametrize(
@@ -18,6 +25,7 @@ from setrnn.errors import ConfigError, DataError, ModelError, StoppedError
         ({"method": "br", "config": "nowhere.json"}, ConfigError, r"nowhere\.json"),
         ({"method": "br", "config": Config(), "seed": 1}, ConfigError, "not both"),
         ({"method": "br", "resume": True}, ConfigError, "resume"),
+        ({"method": "set-rnn", "resume": True}, ConfigError, "resume needs out"),
         ({"method": "br", "out": "diary"}, ModelError, "not a model"),
         ({"method": "br", "out": "diary/today.txt/m"}, DataError, "cannot be written"),
     ],
@@ -55,26 +63,23 @@ def test_ctrl_c_before_the_first_checkpoint_says_to_start_again(
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("setrnn.tagging.learn.one_system.train_system", interrupt)
+    monkeypatch.setattr("setrnn.tagging.learn.train.train_system", interrupt)
     with pytest.raises(StoppedError, match="start again"):
         setrnn.train(small_prepared, "set-rnn", out=tmp_path / "m")
     with pytest.raises(KeyboardInterrupt):  # nothing is kept that could be resumed
         setrnn.train(small_prepared, "br", out=tmp_path / "m")
 
 
-def test_data_is_prepared_once_and_found_again(tmp_path):
+def test_data_is_prepared_once_and_found_again(tmp_path, notes):
     file = tmp_path / "news.jsonl"
     file.write_text('{"text": "red apple", "labels": ["fruit"]}\n{"text": "unread\n' * 3)
     source = setrnn.Source(str(file), on_bad_row="skip")
-    notes = []
-    first = setrnn.prepare(source, out=tmp_path / "p", on_progress=notes.append)
+    first = setrnn.prepare(source, out=tmp_path / "p")
     again = setrnn.prepare(source, out=tmp_path / "p")
     assert first.folder == again.folder
     assert first.folder.parent == tmp_path / "p"
     assert first.description["n_documents"] == {"train": 3}
-    assert [each.text for each in notes if getattr(each, "is_warning", False)] == [
-        "3 rows could not be read and were skipped."
-    ]
+    assert notes.warnings[:1] == ["3 rows could not be read and were skipped."]
     assert not list(first.folder.glob("word_vectors-*"))
     settings = {"vectors.dimensions": 4}
     with_vectors = setrnn.prepare(source, out=tmp_path / "p", settings=settings, vectors=True)
@@ -86,22 +91,29 @@ def test_documents_in_memory_are_refused_with_the_way_out():
         setrnn.train([setrnn.Example("1", "a text", ("x",))], "br")
 
 
-def test_resuming_needs_the_folder_of_the_run():
-    with pytest.raises(ConfigError, match="resume needs out"):
-        setrnn.train("newsroom", "set-rnn", resume=True)
+@pytest.fixture
+def opened(tmp_path, notes):
+    """Prepare texts of a language, and open them with some settings."""
+
+    def open_again(language, overrides=()):
+        examples = [setrnn.Example(str(n), TEXTS[language], ("a",)) for n in range(4)]
+        prepared = prepare({"train": lambda: examples}, tmp_path / "made", "x", TextSettings(), {})
+        source, config = setrnn.Source(str(prepared.folder)), load_config(overrides=overrides)
+        _, config = open_training_data(source, config, overrides)
+        return config.text, " ".join(notes.texts)
+
+    return open_again
 
 
-def test_results_are_described_in_one_line(taggers):
-    assert repr(taggers["br"]).startswith("<Tagger br: ")
-    assert "\n" not in repr(taggers["br"])
+@pytest.mark.parametrize("language", TEXTS)
+def test_the_language_is_said_and_kept(opened, language):
+    text, said = opened(language)
+    assert text.language == language
+    assert f"Language: {language.capitalize()}: its stop words" in said
+    assert "other text settings" not in said
 
 
-def test_a_path_is_not_taken_for_a_model():
-    for use in (setrnn.evaluate, setrnn.calibrate):
-        with pytest.raises(ConfigError, match=r"setrnn\.load"):
-            use("model", "newsroom")
-
-
-def test_documents_must_be_examples(taggers):
-    with pytest.raises(DataError, match="Example"):
-        setrnn.evaluate(taggers["br"], [("invoice", ["billing"])])
+def test_another_language_than_that_of_the_folder_is_refused(opened):
+    assert opened("german", ["text.language=de"])[0].language == "german"
+    with pytest.raises(ConfigError, match="other text settings"):
+        opened("german", ["text.language=french"])

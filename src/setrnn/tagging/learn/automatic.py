@@ -24,7 +24,6 @@ from setrnn.progress import OnProgress
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.documents import LabelledDocuments, open_documents, take_documents
 from setrnn.tagging.learn.data import MINUTE, Asked, open_training_data
-from setrnn.tagging.learn.learned import check_learned, warn_if_not_learned
 from setrnn.tagging.learn.member_candidates import (
     MOST_JOBS,
     choose_settings,
@@ -35,8 +34,8 @@ from setrnn.tagging.learn.member_training import MemberData, MemberTraining
 from setrnn.tagging.learn.members_folder import MembersFolder
 from setrnn.tagging.learn.mix import join, mix_members
 from setrnn.tagging.learn.mixture_outputs import LEAST_TO_FIT
-from setrnn.tagging.learn.one_system import save_again
 from setrnn.tagging.learn.planning import START_SECONDS, Clock, Planner
+from setrnn.tagging.learn.train import check_learned, save_again, warn_if_not_learned
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.trust.calibrate import keep_targets, note_targets
 from setrnn.training.run_folder import only_trainer, run_folder_of

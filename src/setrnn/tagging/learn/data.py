@@ -1,4 +1,4 @@
-"""What the use cases of training open: data as prepared folders, and settings."""
+"""The data to train on as a prepared folder, and the settings to train with."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.read import make_hierarchy
 from setrnn.data.read.parents import Parents
 from setrnn.data.text.cut_documents import describe_cut_documents
-from setrnn.data.text.languages import ENGLISH, find_language
+from setrnn.data.text.languages import find_language
 from setrnn.data.unknown import ESTIMATED, estimate_forgotten, mark_only_given
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, DataError
@@ -28,37 +28,6 @@ Data: TypeAlias = str | Path | Sequence[str | Path] | Source | Prepared
 Settings: TypeAlias = Mapping[str, Any] | Sequence[str]
 
 MINUTE = 60.0
-
-
-def make_vectors(prepared: Prepared, config: Config, on_progress: OnProgress) -> None:
-    """Make the word vectors that networks start from, if the settings ask for any."""
-    if config.vectors.source == "none" or config.text.tokenizer != WORDS:
-        return
-
-    def report(detail: str, share: float) -> None:
-        on_progress(Progress("word vectors", share, 1.0, unit="", detail=detail))
-
-    word_vectors(prepared, config.vectors, report)
-
-
-def list_overrides(settings: Settings) -> list[str]:
-    """Return single settings as a list of `key=value`."""
-    if isinstance(settings, Mapping):
-        return [f"{name}={json.dumps(value)}" for name, value in settings.items()]
-    return list(settings)
-
-
-def choose_config(
-    preset: str, config: Config | str | Path | None, overrides: Sequence[str]
-) -> Config:
-    """Return a whole config as it is, or build one: a preset, a JSON file, single settings."""
-    if not isinstance(config, Config):
-        return load_config(preset, None if config is None else Path(config), overrides)
-    if overrides:
-        raise ConfigError("Give either a Config or single settings and a seed, not both.")
-    return config
-
-
 NONE_COMPLETE = (
     " None is complete, so that nothing says how many labels are missing: labels that are not "
     "given are taken as absent. Add complete documents, or assume a share: "
@@ -78,6 +47,24 @@ class Asked:
     preset: str
     changes: Mapping[str, Any]  # of the preset, by group and name
     overrides: Sequence[str]  # the changes that were given as `key=value`
+
+
+def list_overrides(settings: Settings) -> list[str]:
+    """Return single settings as a list of `key=value`."""
+    if isinstance(settings, Mapping):
+        return [f"{name}={json.dumps(value)}" for name, value in settings.items()]
+    return list(settings)
+
+
+def choose_config(
+    preset: str, config: Config | str | Path | None, overrides: Sequence[str]
+) -> Config:
+    """Return a whole config as it is, or build one: a preset, a JSON file, single settings."""
+    if not isinstance(config, Config):
+        return load_config(preset, None if config is None else Path(config), overrides)
+    if overrides:
+        raise ConfigError("Give either a Config or single settings and a seed, not both.")
+    return config
 
 
 def read_settings(
@@ -101,8 +88,7 @@ def read_settings(
     else:
         preset, changes = "default", find_changes(config, Config())
     if measure is not None:
-        training = replace(full.training, metric=find_measure(measure))
-        full = replace(full, training=training)
+        full = replace(full, training=replace(full.training, metric=find_measure(measure)))
     return Asked(full, preset, changes, overrides)
 
 
@@ -133,7 +119,7 @@ def make_training_source(
     hierarchy: Parents | None = None,
     close_labels: bool = False,
 ) -> Source:
-    """Return the same; with `cut_valid`, a valid part is cut from train if there is none."""
+    """Return what to train on; `cut_valid` cuts a valid part from train if there is none."""
     if valid is not None and not cut_valid:
         raise ConfigError("There is a valid part, but none is wanted. Leave out one of the two.")
     source = replace(make_source(data, valid), cut_valid=cut_valid)
@@ -164,15 +150,13 @@ def open_training_data(
         overrides: those of them given as `key=value`: a prepared folder must agree with them.
         folder: where prepared folders are kept; the cache if not given.
         open_with: what prepares the data; called like `open_prepared`.
-        on_progress: called with the progress and with notes for the user.
+        on_progress: called with the progress.
     """
     prepared = open_with(source, config.text, folder, on_progress)
     # The content of a tokenizer counts, and training checks it; not its place.
     text = replace(config.text, tokenizer=prepared.text_settings.tokenizer)
     language = find_language(text.language)
     text = replace(text, language=prepared.text_settings.language if language == AUTO else language)
-    if text.stop_words == AUTO and prepared.text_settings.stop_words == ENGLISH:
-        text = replace(text, stop_words=ENGLISH)  # folders from before there were languages
     log.info(f"Prepared data: {prepared.folder}")
     if prepared.language_note and text.tokenizer == WORDS:
         log.info(f"Language: {prepared.language_note} To change it: --set text.language=NAME.")
@@ -184,15 +168,16 @@ def open_training_data(
         )
     if not len(prepared.labels):
         raise DataError(f"No document of {source} has a label: there is nothing to learn.")
-    warn_of_skipped_rows(prepared)
-    note_cut_documents(prepared)
-    if prepared.hierarchy is not None:
-        for line in describe_fit(prepared.hierarchy, prepared.labels, prepared.count_closed):
-            log.info(line)
-    note_incomplete(prepared, config.training.forgotten)
+    note_documents(prepared)
+    note_labels(prepared, config.training.forgotten)
     if prepared.valid_is_cut:
+        n_documents = prepared.description["n_documents"]
+        n_train, n_valid = n_documents["train"], n_documents["valid"]
         advice = " To train on all: --no-valid." if open_with is open_prepared else ""
-        log.info(describe_cut(prepared) + advice)
+        log.info(
+            f"{prepared.name} has no valid part: {n_valid / (n_train + n_valid):.0%} of train is "
+            f"set aside for it (train {n_train:,}, valid {n_valid:,} documents).{advice}"
+        )
     if is_other:
         log.info("The data was prepared with other text settings: its own are used.")
     return prepared, fit_to_data(replace(config, text=prepared.text_settings), prepared)
@@ -224,57 +209,56 @@ def prepare(
     full = choose_config(preset, config, list_overrides(settings))
     folder = None if out is None else Path(out)
     prepared = open_prepared(make_source(data, valid), full.text, folder, on_progress)
-    warn_of_skipped_rows(prepared)
-    note_cut_documents(prepared)
+    note_documents(prepared)
     if vectors:
         make_vectors(prepared, full, on_progress)
     return prepared
 
 
-def warn_of_skipped_rows(prepared: Prepared) -> None:
-    """Report how many rows of the data were skipped."""
+def make_vectors(prepared: Prepared, config: Config, on_progress: OnProgress) -> None:
+    """Make the word vectors that networks start from, if the settings ask for any."""
+    if config.vectors.source == "none" or config.text.tokenizer != WORDS:
+        return
+
+    def report(detail: str, share: float) -> None:
+        on_progress(Progress("word vectors", share, 1.0, unit="", detail=detail))
+
+    word_vectors(prepared, config.vectors, report)
+
+
+def note_documents(prepared: Prepared) -> None:
+    """Report how many rows were skipped, and which share of the documents is cut."""
     if prepared.n_skipped_rows:
-        skipped = f"{prepared.n_skipped_rows:,} rows could not be read and were skipped."
-        log.warning(skipped)
+        log.warning(f"{prepared.n_skipped_rows:,} rows could not be read and were skipped.")
+    note_cut_documents(prepared)
 
 
-def note_incomplete(prepared: Prepared, forgotten: float) -> None:
-    """Say how many training documents have unknown labels, and what is made of them."""
+def note_cut_documents(prepared: Prepared) -> None:
+    """Report which share of the documents is cut, if any is."""
+    if cut := describe_cut_documents(prepared.n_windows, prepared.text_settings):
+        log.info(cut)
+
+
+def note_labels(prepared: Prepared, forgotten: float) -> None:
+    """Report how the hierarchy fits the labels, and what is made of unknown labels."""
+    if prepared.hierarchy is not None and len(prepared.labels):
+        for line in describe_fit(prepared.hierarchy, prepared.labels, prepared.count_closed):
+            log.info(line)
     train = prepared.split("train")
     if train.unknown is None:
         return
     n_incomplete = int((~train.is_complete).sum())
     text = f"{n_incomplete:,} of {len(train):,} training documents have labels that are not known."
     is_only_given = mark_only_given(train.unknown)
-    if not is_only_given.any():
-        log.info(text)
-    elif forgotten != ESTIMATED:
+    if not is_only_given.any() or forgotten != ESTIMATED:
         log.info(text)
         if forgotten == 1 and is_only_given.all():
             log.warning(ALL_FIT)
     elif train.is_complete.any():
-        found = (
-            f" Those that are not complete lack about {estimate_forgotten(train):.0%} of their "
-            "labels, by comparison with the others; to assume another share: "
+        log.info(
+            f"{text} Those that are not complete lack about {estimate_forgotten(train):.0%} of "
+            "their labels, by comparison with the others; to assume another share: "
             "--set training.forgotten=P"
         )
-        log.info(text + found)
     else:
         log.warning(text + NONE_COMPLETE)
-
-
-def note_cut_documents(prepared: Prepared) -> None:
-    """Report which share of the documents is cut, if any is."""
-    cut = describe_cut_documents(prepared.n_windows, prepared.text_settings)
-    if cut is not None:
-        log.info(cut)
-
-
-def describe_cut(prepared: Prepared) -> str:
-    """Say that the valid part was cut, and how many documents each part has."""
-    n_documents = prepared.description["n_documents"]
-    n_train, n_valid = n_documents["train"], n_documents["valid"]
-    return (
-        f"{prepared.name} has no valid part: {n_valid / (n_train + n_valid):.0%} of train is set "
-        f"aside for it (train {n_train:,}, valid {n_valid:,} documents)."
-    )

@@ -43,7 +43,7 @@ from setrnn.tagging.learn.data import (
     with_hierarchy,
 )
 from setrnn.tagging.learn.mix import list_names
-from setrnn.tagging.learn.one_system import check_training, explain_stop, train_prepared
+from setrnn.tagging.learn.train import check_training, explain_stop, train_prepared
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.run_folder import (

@@ -12,7 +12,7 @@ from setrnn.data.prepared import Prepared
 from setrnn.methods import find_method
 from setrnn.progress import OnProgress, Progress
 from setrnn.tagging.learn.member_candidates import Candidate
-from setrnn.tagging.learn.one_system import train_uncalibrated
+from setrnn.tagging.learn.train import train_uncalibrated
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.run_folder import has_run, only_trainer, run_folder_of
 from setrnn.training.start import TrainOptions

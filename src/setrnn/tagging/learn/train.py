@@ -1,18 +1,28 @@
-"""Train a tagger: open the data, train the system, save it, calibrate it."""
+"""Train a tagger: prepare the data, train one system, save it, and calibrate it."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from math import sqrt
 from pathlib import Path
+from typing import Any
 
-from setrnn.config import Config
+from setrnn.config import ClassicalSettings, Config
+from setrnn.data.prepared import Prepared
 from setrnn.data.read.parents import Parents
-from setrnn.errors import ConfigError
-from setrnn.methods import find_method
+from setrnn.errors import ConfigError, SetRNNError, StoppedError
+from setrnn.methods import Method, find_method
+from setrnn.metrics import LOWER_IS_BETTER, MEASURES, is_better
 from setrnn.model.devices import find_device
-from setrnn.progress import OnProgress, ignore_progress
+from setrnn.models.card import is_same_training, note_training
+from setrnn.models.folder import check_model_place, model_part
+from setrnn.progress import OnProgress, Progress, ignore_progress, log
+from setrnn.systems.registry import find_system
 from setrnn.systems.rules import rule_for
-from setrnn.tagging.learn.automatic import Automatic
+from setrnn.tagging.documents import open_documents
 from setrnn.tagging.learn.data import (
     Data,
     Settings,
@@ -21,21 +31,26 @@ from setrnn.tagging.learn.data import (
     read_budget,
     read_settings,
 )
-from setrnn.tagging.learn.learned import check_learned
-from setrnn.tagging.learn.one_system import (
-    check_out,
-    check_processes,
-    check_training,
-    explain_stop,
-    train_prepared,
-)
-from setrnn.tagging.learn.planning import Clock
+from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.trust.calibrate import calibrate_or_warn, keep_targets
 from setrnn.training.ranks import find_ranks
-from setrnn.training.run_folder import keep_epochs, run_folder_of
-from setrnn.training.start import TrainOptions
+from setrnn.training.run_folder import (
+    PLAN,
+    check_run,
+    has_run,
+    keep_epochs,
+    mark_saved,
+    only_trainer,
+    run_folder_of,
+)
+from setrnn.training.schedule import fit_to_data
+from setrnn.training.start import TrainOptions, check_method, train_system
+from setrnn.training.validation import best_constant, has_valid, validate
 
 SECONDS_ON_CPU = 600.0  # if no budget is given
+FEW_STEPS = 300  # with fewer, the default settings learn little
+SPREAD = 0.3  # of a measure over documents, about: a standard error is this over sqrt(n)
 
 
 def train(
@@ -113,6 +128,9 @@ def train(
     target = None if out is None else Path(out)
     source = make_training_source(data, valid, cut_valid, hierarchy, close_labels)
     if method is None:
+        from setrnn.tagging.learn.automatic import Automatic
+        from setrnn.tagging.learn.planning import Clock
+
         check_processes(None)
         check_out(target, resume)
         is_on_gpu = find_device(device).type == "cuda"
@@ -121,8 +139,9 @@ def train(
         clock = Clock(seconds, started)
         n_jobs = 1 if is_on_gpu else jobs
         with explain_stop(target):
-            automatic = Automatic(source, asked, target, device, resume, clock, n_jobs, on_progress)
-            return automatic.train()
+            return Automatic(
+                source, asked, target, device, resume, clock, n_jobs, on_progress
+            ).train()
     chosen = find_method(method)
     check_processes(chosen)
     check_training(chosen, full, device, target, resume)
@@ -143,3 +162,246 @@ def train(
         tagger = train_prepared(prepared, chosen, full, options, target)
         check_learned(tagger, prepared, full.training.metric)
         return tagger
+
+
+def check_training(
+    method: Method,
+    config: Config,
+    device: str,
+    out: Path | None = None,
+    resume: bool = False,
+) -> None:
+    """Raise if something cannot be trained, resumed or written, before the data is read."""
+    check_method(method, config)
+    if method.is_network:
+        find_device(device)
+    elif resume:
+        raise ConfigError(f"'{method.name}' has no checkpoints to resume. Omit --resume.")
+    check_out(out, resume)
+    if out is None or not method.is_network:
+        return
+    run = run_folder_of(out)
+    if run.exists():
+        with only_trainer(run):
+            check_run(run, resume)
+
+
+def check_processes(method: Method | None) -> None:
+    """Raise if a method cannot be trained by several processes, and torchrun has started some."""
+    if find_ranks().n > 1 and (method is None or not method.is_network):
+        what = "Training without --method" if method is None else f"'{method.name}'"
+        raise ConfigError(f"{what} uses one process. Several train one network: --method set-rnn.")
+
+
+def check_out(out: Path | None, resume: bool) -> None:
+    """Raise if a model cannot be written, or if there is no place to resume from."""
+    if out is not None:
+        check_model_place(out)
+    elif resume:
+        raise ConfigError("resume needs out: the run to continue is kept beside the model folder.")
+
+
+def train_prepared(
+    prepared: Prepared,
+    method: Method,
+    config: Config,
+    options: TrainOptions = TrainOptions(),  # noqa: B008 (frozen)
+    out: Path | None = None,
+    notes: Mapping[str, Any] | None = None,
+) -> Tagger:
+    """Train on prepared data, save the model if `out` is given, and calibrate it.
+
+    A network keeps its checkpoints in `options.run_folder`, or beside `out` if that is None. The
+    tagger gets the notes, beside those on its training. If `out` holds a model with accepted
+    predictions, the new one is calibrated to the same targets.
+    """
+    if out is not None and options.run_folder is None and method.is_network:
+        options = replace(options, run_folder=run_folder_of(out))
+    config = fit_to_data(config, prepared)
+    with only_trainer(options.run_folder, options.wait):
+        _note_before(prepared, method, config, options)
+        tagger = _train(prepared, method, config, options)
+        tagger.notes.update(notes or {})
+        measure_on_valid(tagger, prepared, method, options)
+        tagger = keep_targets(tagger, out)
+        tagger = tagger if out is None else _save(tagger, out, options)
+        if not tagger.is_calibrated:
+            valid = open_documents(prepared, "valid")
+            tagger = calibrate_or_warn(tagger, valid, out, options.on_progress)
+        return tagger
+
+
+def train_uncalibrated(
+    prepared: Prepared,
+    method: Method,
+    config: Config,
+    options: TrainOptions,
+    out: Path | None = None,
+) -> Tagger:
+    """Train on prepared data, and save the model if `out` is given; nobody else trains there."""
+    tagger = _train(prepared, method, config, options)
+    return tagger if out is None else _save(tagger, out, options)
+
+
+def _train(prepared: Prepared, method: Method, config: Config, options: TrainOptions) -> Tagger:
+    start = time.perf_counter()
+    if config.classical.tune and not method.is_network:
+        config = replace(config, classical=_tune(prepared, method, config, options.on_progress))
+    trained = train_system(method, prepared, config, options)
+    notes = {
+        "data": prepared.name,
+        "n_documents": prepared.description["n_documents"]["train"],
+        **note_training(),
+        "training_seconds": round(time.perf_counter() - start, 2),
+        **trained.notes,
+    }
+    _note_best_epoch(notes, config, options)
+    return Tagger.trained_on(prepared, method.name, config, trained.system, notes, options.rule)
+
+
+def measure_on_valid(
+    tagger: Tagger, prepared: Prepared, method: Method, options: TrainOptions
+) -> None:
+    """Note the measures on the valid part; those of a network are known from its best epoch."""
+    if not has_valid(prepared):
+        return
+    rule, most = options.rule or method.rule, tagger.config.training.valid_documents
+    if best := tagger.notes.get("best_epoch"):
+        row = tagger.notes["epochs"][best - 1]
+    else:
+        row = validate(tagger.system, prepared, rule, most)
+    n_documents = min(prepared.description["n_documents"]["valid"], most)
+    measures = {name: float(row[name]) for name in MEASURES if name in row}
+    tagger.notes["valid"] = {"rule": rule, "n_documents": n_documents, **measures}
+
+
+def _save(tagger: Tagger, out: Path, options: TrainOptions) -> Tagger:
+    """Save a trained tagger, and note in its run folder that it is saved."""
+    run, way_out = options.run_folder, ""
+    if run is not None:
+        way_out = f" The run is kept in {run}: add --resume to write the model."
+    saved = save_again(tagger, out, way_out, options.resume)
+    if run is not None:
+        mark_saved(run)
+    return saved
+
+
+def save_again(tagger: Tagger, out: Path, way_out: str, is_resumed: bool) -> Tagger:
+    """Save a tagger.
+
+    If a run that was finished is resumed, the model is there already: its calibration is kept.
+    """
+    before = None
+    if is_resumed:
+        with suppress(SetRNNError, OSError):
+            before = load(out, "cpu")
+    if before is not None and is_same_training(before.notes, tagger.notes):
+        tagger = replace(tagger, notes=before.notes)
+    saved = tagger.saved_to(out, way_out)
+    if before is None or not before.is_calibrated or model_part(before.version) != saved.version:
+        return saved
+    return replace(saved, calibration=before.calibration).save_calibration(out)
+
+
+def _note_before(prepared: Prepared, method: Method, config: Config, options: TrainOptions) -> None:
+    if not method.is_network:
+        return
+    settings, n_documents = config.training, prepared.description["n_documents"]
+    n_train = n_documents["train"] if options.documents is None else len(options.documents)
+    n_steps = -(-n_train // settings.batch_size) * settings.epochs
+    if n_steps < FEW_STEPS:
+        log.warning(
+            f"{n_train:,} documents give only {n_steps} training steps, too few to learn much. "
+            f"Lower training.batch_size (now {settings.batch_size}) or raise training.epochs (now "
+            f"{settings.epochs})."
+        )
+    if options.resume and options.run_folder is not None and not has_run(options.run_folder):
+        log.info(f"{options.run_folder} has no checkpoint yet: training starts from the beginning.")
+    if not n_documents.get("valid"):
+        log.info(
+            "There is no valid part: the last epoch is used, and training.metric and "
+            "training.patience have no effect. Give the data itself, or prepare it with "
+            "--valid FILE."
+        )
+
+
+def _note_best_epoch(notes: Mapping[str, Any], config: Config, options: TrainOptions) -> None:
+    best = notes.get("best_epoch")
+    if not best:
+        return
+    metric = MEASURES[config.training.metric]
+    if len(notes["epochs"]) < config.training.epochs:
+        n_epochs, patience = len(notes["epochs"]), config.training.patience
+        is_stuck = 0 < patience <= n_epochs - best
+        why = f"no better {metric} since epoch {best}" if is_stuck else "the time was up"
+        log.info(f"Stopped early, after epoch {n_epochs}: {why}.")
+    log.info(f"The model is that of epoch {best}, the best by {metric}.")
+
+
+def _tune(
+    prepared: Prepared, method: Method, config: Config, on_progress: OnProgress
+) -> ClassicalSettings:
+    """Choose the penalties of a classical system on the valid part."""
+    from setrnn.systems.classical.system import GRID, tune_penalties
+
+    if "valid" not in prepared.splits:
+        raise ConfigError(
+            "classical.tune needs a valid part. Add one with --valid FILE, or split the data with: "
+            "setrnn data split"
+        )
+    n_done = 0
+
+    def count(*trial: object) -> None:
+        nonlocal n_done
+        n_done += 1
+        on_progress(Progress("choosing penalties on valid", n_done, len(GRID), unit="trials"))
+
+    model = find_system(method).model_class
+    chosen = tune_penalties(model, prepared, config.classical, count, config.model.empty_sets)
+    log.info(f"Chosen on valid: classical.l1={chosen.l1} classical.l2={chosen.l2}")
+    return chosen
+
+
+@contextmanager
+def explain_stop(out: Path | None) -> Iterator[None]:
+    """Explain how to resume when Ctrl-C stops training at once."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if out is None:
+            raise
+        run = run_folder_of(out)
+        way = "No checkpoint was written: start again."
+        if has_run(run) or (run / PLAN).is_file():
+            way = (
+                "Resume with --resume. With a --budget that is used up, it takes what is finished."
+            )
+        raise StoppedError(f"Stopped. {way}") from None
+
+
+def check_learned(tagger: Tagger, prepared: Prepared, measure: str) -> None:
+    """Warn if a model is not better on the valid part than the most frequent labels."""
+    if not has_valid(prepared):
+        return
+    if "valid" in tagger.notes:
+        score = float(tagger.notes["valid"][measure])
+    else:
+        most = tagger.config.training.valid_documents
+        score = validate(tagger.system, prepared, rule_for(measure), most)[measure]
+    warn_if_not_learned(score, prepared, measure)
+
+
+def warn_if_not_learned(score: float, prepared: Prepared, measure: str) -> None:
+    """Warn if a score on valid is not clearly better than that of a constant prediction."""
+    constant = best_constant(prepared, measure)
+    is_less_better = measure in LOWER_IS_BETTER
+    margin = 0.0 if is_less_better else SPREAD / sqrt(prepared.description["n_documents"]["valid"])
+    perfect = 0.0 if is_less_better else 1.0
+    if is_better(score, constant + margin, measure) or score == perfect:
+        return
+    log.warning(
+        "The model has learned little or nothing from the texts: its "
+        f"{MEASURES[measure]} on the valid part is {score:.3f}, and always predicting the same "
+        f"most frequent labels gives {constant:.3f}. Look at the texts and labels with setrnn data "
+        "info, or give more documents."
+    )

@@ -62,7 +62,7 @@ from setrnn.tagging.learn.members import MemberPlan, name_member
 from setrnn.tagging.learn.members_folder import MembersFolder
 from setrnn.tagging.learn.mix import join, list_names, mix_members
 from setrnn.tagging.learn.mixture_outputs import LEAST_TO_FIT
-from setrnn.tagging.learn.one_system import (
+from setrnn.tagging.learn.train import (
     check_out,
     explain_stop,
     measure_on_valid,

@@ -21,8 +21,7 @@ from setrnn.systems.rules import LABEL_RULE, RULES, count_candidates, find_rule
 from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
 from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.documents import Documents, LabelledDocuments, open_documents, open_unseen
-from setrnn.tagging.evaluate import check_tagger
-from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.tagger import Tagger, check_tagger
 from setrnn.tagging.trust.acceptance import (
     MIN_SHOWN,
     NEVER,
