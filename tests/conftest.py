@@ -1,8 +1,11 @@
 """What many tests share: small data and trained taggers, made once per test run."""
 
 import os
+import shutil
 import signal
+import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
@@ -18,11 +21,15 @@ from hypothesis import HealthCheck, settings
 import setrnn.progress
 from hub_stand_in import WRITE, running_hub
 from notes import collected_notes
+from setrnn.cli import main
 from setrnn.config import TextSettings
 from setrnn.data import newsroom
+from setrnn.data.disk import whole_folder
 from setrnn.data.prepared import Prepared
 from setrnn.data.preparing import prepare
+from setrnn.data.read import write_examples
 from setrnn.methods import METHODS
+from setrnn.tagging.learn.train import train
 from setrnn.tagging.loading import load
 from small_taggers import MEMBERS, join_taggers, trained_tagger
 
@@ -58,6 +65,7 @@ SIZES = {"train": 300, "valid": 60, "test": 60}
 
 # A test that uses one of these trains a system, or needs a process, a browser or a service.
 SLOW_FIXTURES = {
+    "br_model",
     "browser",
     "built",
     "client",
@@ -74,6 +82,7 @@ SLOW_FIXTURES = {
 }
 SLOW_PLACES = (
     "benchmarks",
+    "blackbox",
     "cli",
     "comparison",
     "docs",
@@ -222,3 +231,63 @@ def notes():
     """What the library notes during the test: `notes.texts`, `notes.warnings`."""
     with collected_notes() as found:
         yield found
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a command ended, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def error_lines(self):
+        return [line for line in self.err.splitlines() if line.startswith("error:")]
+
+
+@pytest.fixture
+def setrnn(monkeypatch, capsys, tmp_path_factory):
+    """Run a command as a shell does; return its exit code and what it printed."""
+    monkeypatch.setenv("SETRNN_CACHE", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["setrnn", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capsys.readouterr()
+        code = stop.value.code
+        return Result(code if isinstance(code, int) else 0, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def corpus(make_once):
+    """A folder with small train, valid and test parts."""
+
+    def write(folder):
+        with whole_folder(folder) as target:
+            for split, size in {"train": 400, "valid": 60, "test": 80}.items():
+                write_examples(islice(newsroom.examples(split), size), target / f"{split}.jsonl")
+
+    return make_once("corpus", write)
+
+
+@pytest.fixture(scope="session")
+def br_model(corpus, make_once, tmp_path_factory):
+    """A BR model; copy it before changing it."""
+
+    def write(folder):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("SETRNN_CACHE", str(tmp_path_factory.mktemp("cache")))
+            train(corpus, "br", out=folder)
+
+    return make_once("br-of-corpus", write)
+
+
+@pytest.fixture
+def trained(br_model, tmp_path):
+    """A folder with a trained BR model."""
+    return shutil.copytree(br_model, tmp_path / "model")

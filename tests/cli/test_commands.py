@@ -8,8 +8,8 @@ from importlib import import_module
 
 import pytest
 import typer
+from rich.console import Console
 
-from setrnn import __version__
 from setrnn.cli.app import COMMANDS
 from setrnn.methods import METHODS
 
@@ -124,33 +124,6 @@ def test_every_command_has_its_own_help(setrnn, name):
     assert first_words in result.out
 
 
-def test_the_version_is_shown(setrnn):
-    assert setrnn("--version").out == f"setrnn {__version__}\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["tran"], "Did you mean 'train'?"),
-        (["train"], "Missing"),
-        (["methods", "--no-such-option"], "No such option"),
-        (["data", "no-such-command"], "No such command"),
-    ],
-)
-def test_wrong_usage_exits_with_2(setrnn, arguments, said):
-    result = setrnn(*arguments)
-    assert result.code == 2
-    assert said in result.err
-
-
-def test_a_failure_is_one_line_and_debug_adds_the_traceback(setrnn, tmp_path):
-    arguments = ("evaluate", tmp_path / "no-model", "newsroom")
-    plain, debug = setrnn(*arguments), setrnn(*arguments, "--debug")
-    assert plain.code == debug.code == 1
-    assert len(plain.err.splitlines()) == len(plain.error_lines) == 1
-    assert "Traceback" in debug.err
-
-
 def test_methods_says_what_each_is_for_before_the_formulas(setrnn):
     words, formulas = setrnn("methods").out.split("What they maximise")
     assert all(method.purpose[:40] in words for method in METHODS.values())
@@ -161,3 +134,53 @@ def test_methods_says_what_each_is_for_before_the_formulas(setrnn):
     assert all((each.purpose[:40] in later) == each.is_later for each in METHODS.values())
     assert all((each.purpose[:40] in ours) != each.is_later for each in METHODS.values())
     assert "--methods all,later" in later
+
+
+def test_methods_shows_what_each_system_maximises_and_how_it_predicts(setrnn, monkeypatch):
+    """The paper's Table 1, for its ten and those beyond it."""
+    monkeypatch.setattr("setrnn.cli.methods.stdout", Console(width=300))
+    rows = [line for line in setrnn("methods").out.splitlines() if line.startswith("│")]
+    cells = [tuple(cell.strip() for cell in row.strip("│").split("│")) for row in rows]
+    assert cells == [(each.name, each.training, each.prediction) for each in METHODS.values()]
+    assert len(cells) == len(METHODS) > 10
+
+
+def test_paragraphs_of_help_are_wrapped_by_the_terminal(setrnn, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    said = [" ".join(line.split()) for line in setrnn("push", "--help").out.splitlines()]
+    start = next(line for line in said if line.startswith("Every command reads a MODEL"))
+    assert len(start) > 120  # no line of a docstring is as long
+    assert "Usage: setrnn push [OPTIONS] {MODEL}... {TO}" in said
+
+
+@pytest.fixture
+def offered(setrnn, monkeypatch):
+    """Return what a shell is offered for the last word of a line."""
+    monkeypatch.setattr(sys.modules["__main__"], "__package__", "", raising=False)
+
+    def complete(*words):
+        monkeypatch.setenv("_SETRNN_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", " ".join(["setrnn", *words]))
+        monkeypatch.setenv("COMP_CWORD", str(len(words)))
+        return setrnn().out.split()
+
+    return complete
+
+
+def test_completion_is_installed_and_is_told_of(setrnn, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys.modules["__main__"], "__package__", "", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert "--install-completion" in setrnn("--help").out
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    assert setrnn("--install-completion", "bash").code == 0
+    script = tmp_path / ".bash_completions" / "setrnn.sh"
+    assert "_SETRNN_COMPLETE" in script.read_text()
+    assert str(script) in (tmp_path / ".bashrc").read_text()
+
+
+def test_commands_and_their_options_are_offered(offered):
+    assert offered("") == list(COMMANDS)
+    assert offered("ev") == ["evaluate"]
+    assert offered("train", "--me") == ["--method", "--measure"]
+    assert "split" in offered("data", "")
+    assert "--label-separator" in offered("data", "info", "--la")

@@ -3,10 +3,7 @@
 import pytest
 
 from fake_runs import fake_run, install_fake_report, install_fake_runs
-from setrnn.cli.progress import terminal_progress
-from setrnn.comparison.records import Comparison, load_records
-from setrnn.progress import Progress
-from setrnn.tagging.loading import load
+from setrnn.comparison.records import Comparison
 
 
 @pytest.fixture
@@ -27,10 +24,6 @@ def compare(setrnn, corpus, tmp_path):
         return setrnn("compare", data, *out, *options)
 
     return run
-
-
-def records_of(folder):
-    return {each.name: each for each in load_records(folder, Comparison.load(folder))}
 
 
 def test_the_results_and_the_page_are_shown_and_the_command_is_kept(compare, ran, tmp_path):
@@ -74,24 +67,6 @@ def test_ctrl_c_says_how_to_continue(compare, page, monkeypatch):
     assert "Traceback" not in result.err
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--methods", "set-rn"), "Did you mean 'set-rnn'"),
-        (("--budget", "0"), "budget"),
-        (("--quick", "--preset", "paper"), "quick"),
-        (("--add", "mine"), "NAME=FILE"),
-        (("--add", "a=x.jsonl", "--add", "a=y.jsonl"), "'a' twice"),
-    ],
-)
-def test_bad_usage_is_refused_in_one_line_before_anything_is_run(compare, ran, options, message):
-    result = compare(*options)
-    assert result.code == 1
-    assert len(result.error_lines) == 1
-    assert message in result.error_lines[0]
-    assert not ran
-
-
 def test_every_option_reaches_the_comparison(compare, monkeypatch, page, tmp_path):
     tasks = []
 
@@ -122,38 +97,3 @@ def test_a_missing_valid_part_is_cut_and_said_so(compare, ran, corpus, tmp_path)
     comparison = Comparison.load(tmp_path / "out")
     assert comparison.valid_is_cut
     assert sum(comparison.n_documents[name] for name in ("train", "valid")) == 400
-
-
-def test_a_missing_test_part_is_refused_in_one_line(compare, ran, corpus):
-    result = compare("--methods", "br", data=corpus / "train.jsonl")
-    assert result.code == 1
-    assert "'test' part" in result.error_lines[0]
-    assert not ran
-
-
-def test_added_predictions_become_a_row(compare, ran, tmp_path):
-    file = tmp_path / "mine.jsonl"
-    file.write_text('{"labels": []}\n' * 80)
-    result = compare("--methods", "pcc", "--add", f"mine={file}")
-    assert result.code == 0, result.err
-    assert records_of(tmp_path / "out")["mine-0"].is_added
-    assert "mine" in result.out
-
-
-def test_parts_of_an_activity_are_not_written_to_a_log(capsys):
-    with terminal_progress() as show:
-        show(Progress("br-0", 0.5, 1.0, detail="training", part_of="runs"))
-        show(Progress("runs", 1.0, 4.0, detail="0 of 2 runs"))
-        show(Progress("word vectors", 0.5, 1.0, detail="reading"))
-    assert capsys.readouterr().err.splitlines() == ["word vectors: reading"]
-
-
-def test_a_real_run_leaves_a_record_a_model_and_a_page(compare, tmp_path):
-    options = ("--methods", "br", "--set", "classical.max_pairs=0", "--device", "cpu")
-    result = compare(*options)
-    assert result.code == 0, result.err
-    (record,) = records_of(tmp_path / "out").values()
-    assert record.costs.peak_memory_bytes > 0
-    assert not list((tmp_path / "out" / "runs").glob("*.log"))
-    assert load(tmp_path / "out" / "models" / "br-0").tag(["a cup final"])
-    assert "br" in (tmp_path / "out" / "report" / "index.html").read_text(encoding="utf-8")

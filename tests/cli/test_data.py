@@ -2,9 +2,9 @@ import gzip
 import json
 
 import pytest
-from json_lines import read_rows
 
-from setrnn.data.read import BadRows, open_dataset
+from json_lines import read_rows
+from raw_exports import LATIN, OPTIONS, write_exports
 
 GOOD = '{"text": "a good row", "labels": ["x"]}\n'
 
@@ -50,16 +50,6 @@ def test_bad_rows_stop_the_command_with_one_line_and_nothing_written(setrnn, pla
     assert not [each for each in place.iterdir() if each.suffix != ".jsonl"]
 
 
-def test_bad_rows_are_skipped_and_counted_if_asked(setrnn, place):
-    for name, file, _ in bad_files(place):
-        out = place / "out.jsonl.gz"
-        result = setrnn("data", "convert", file, out, "--on-bad-row", "skip")
-        assert result.code == 0, (name, result.err)
-        assert "1 rows could not be read and were skipped" in result.err
-        assert f"{file.name} line 2" in result.err
-        assert len(gzip.decompress(out.read_bytes()).splitlines()) == 2
-
-
 @pytest.mark.parametrize("policy", ["stop", "skip"])
 def test_bad_files_stop_the_command_either_way(setrnn, place, policy):
     (place / "empty.jsonl").write_bytes(b"")
@@ -87,26 +77,6 @@ def test_bad_files_stop_the_command_either_way(setrnn, place, policy):
     assert not (place / "model").exists()
 
 
-def test_training_names_how_many_rows_were_skipped(setrnn, place, corpus):
-    file = place / "train.jsonl"
-    file.write_text((corpus / "train.jsonl").read_text() + "not json\n" * 3)
-    arguments = ["train", file, "--method", "br", "--out", place / "model"]
-    assert setrnn(*arguments).code == 1
-    for _ in range(2):  # the second time the prepared form is found again
-        result = setrnn(*arguments, "--on-bad-row", "skip")
-        assert result.code == 0, result.err
-        assert "3 rows could not be read and were skipped" in result.err
-
-
-@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".parquet"])
-def test_convert_keeps_every_document(setrnn, corpus, place, suffix):
-    assert setrnn("data", "convert", corpus, place / "out", "--to", suffix).code == 0
-    before, after = open_dataset(corpus), open_dataset(place / "out")
-    for split in ("train", "valid", "test"):
-        old = list(before.splits[split].read(BadRows()))
-        assert list(after.splits[split].read(BadRows())) == old
-
-
 def test_convert_reads_tables_with_other_names(setrnn, place):
     (place / "in.tsv").write_text("key\ttitle\tbody\ttags\n7\tA\tB c\tx|y|x\n8\tD\t\t\n")
     options = ["--id-field", "key", "--text-field", "title,body", "--labels-field", "tags"]
@@ -118,21 +88,6 @@ def test_convert_reads_tables_with_other_names(setrnn, place):
     ]
 
 
-def test_convert_never_replaces_a_folder(setrnn, corpus, place):
-    (place / "out").mkdir()
-    result = setrnn("data", "convert", corpus, place / "out")
-    assert result.code == 1
-    assert "exists already" in result.err
-
-
-def test_convert_refuses_other_suffixes_and_its_own_input(setrnn, corpus, place):
-    for out, said in (("out.csv", "must end in"), (corpus / "train.jsonl", "the input itself")):
-        result = setrnn("data", "convert", corpus / "train.jsonl", out)
-        assert result.code == 1
-        assert said in result.err
-    assert not (place / "out.csv").exists()
-
-
 def test_prepared_data_follows_the_words_of_a_stop_list(setrnn, corpus, place):
     names = set()
     for words in ("the", "the of"):
@@ -141,21 +96,6 @@ def test_prepared_data_follows_the_words_of_a_stop_list(setrnn, corpus, place):
         result = setrnn("data", "prepare", corpus, "--vectors", "none", "--set", option)
         names.add(result.out)
     assert len(names) == 2
-
-
-def test_split_cuts_every_document_once_and_repeats_with_a_seed(setrnn, corpus, place):
-    source = corpus / "train.jsonl"
-    for out in ("a", "b"):
-        result = setrnn("data", "split", source, place / out, "--valid", "0.2", "--seed", "3")
-        assert result.code == 0, result.err
-    parts = [read_rows(place / "a" / f"{name}.jsonl") for name in ("train", "valid", "test")]
-    assert [len(part) for part in parts] == [280, 80, 40]
-    ids = sorted(row["id"] for part in parts for row in part)
-    assert ids == sorted(row["id"] for row in read_rows(source))
-    for name in ("train", "valid", "test"):
-        assert (place / "a" / f"{name}.jsonl").read_bytes() == (
-            place / "b" / f"{name}.jsonl"
-        ).read_bytes()
 
 
 def test_split_keeps_texts_that_repeat_together(setrnn, place):
@@ -181,49 +121,11 @@ def test_split_copies_the_parts_that_are_there(setrnn, corpus, place):
     assert read_rows(place / "out" / "test.jsonl") == read_rows(corpus / "test.jsonl")
 
 
-def test_info_writes_what_it_shows(setrnn, corpus, place):
-    result = setrnn("data", "info", corpus, "--json", "info.json")
-    assert result.code == 0, result.err
-    values = json.loads((place / "info.json").read_text())
-    assert values["splits"]["train"]["n_documents"] == 400
-    assert "400" in result.out
-
-
-def test_prepare_names_a_folder_by_its_settings_and_finds_it_again(setrnn, corpus, place):
-    def prepare(*options):
-        result = setrnn("data", "prepare", corpus, "--vectors", "none", *options)
-        assert result.code == 0, result.err
-        return result.out.strip()
-
-    first = prepare()
-    file = place / first / "prepared.json"
-    written = file.stat().st_mtime_ns
-    assert prepare() == first
-    assert file.stat().st_mtime_ns == written
-    assert prepare("--set", "text.max_words=10") != first
-
-
 def test_prepared_folders_are_for_training_only(setrnn, corpus, place):
     folder = setrnn("data", "prepare", corpus, "--vectors", "none").out.strip()
     result = setrnn("data", "convert", folder, "out")
     assert result.code == 1
     assert "is a prepared folder" in result.err
-
-
-def test_info_of_a_prepared_folder_finds_damage(setrnn, corpus, place):
-    folder = place / setrnn("data", "prepare", corpus, "--vectors", "none").out.strip()
-    result = setrnn("data", "info", folder, "--json", "info.json")
-    assert result.code == 0, result.err
-    assert "400" in result.out
-    assert "as they were written" in result.err
-    assert json.loads((place / "info.json").read_text())["n_documents"]["train"] == 400
-    file = folder / "train" / "ids.bin"
-    file.write_bytes(file.read_bytes()[:-1] + b"?")
-    for arguments in (("data", "info", folder), ("train", folder, "--method", "br", "--out", "m")):
-        result = setrnn(*arguments)
-        assert result.code == 1
-        (line,) = result.error_lines
-        assert all(part in line for part in ("train/ids.bin", "setrnn data prepare DATA"))
 
 
 def test_data_info_and_train_say_which_share_is_cut_and_the_setting(setrnn, place, monkeypatch):
@@ -248,3 +150,36 @@ def test_data_info_and_train_say_which_share_is_cut_and_the_setting(setrnn, plac
         *train, "--out", "short", "--set", "text.windows=2", "--set", "text.max_words=9"
     )
     assert "18 words: 66.7% of train. " in result.err
+
+
+@pytest.fixture
+def exports(tmp_path):
+    return write_exports(tmp_path / "exports", 30)
+
+
+@pytest.mark.parametrize("command", ["info", "convert", "split", "train", "evaluate"])
+def test_labels_in_one_string_stop_every_command(setrnn, exports, trained, tmp_path, command):
+    out = tmp_path / "out.jsonl"
+    arguments = {
+        "info": ("data", "info", exports),
+        "convert": ("data", "convert", exports, out),
+        "split": ("data", "split", exports, tmp_path / "out"),
+        "train": ("train", exports, "--method", "br", "--out", tmp_path / "out"),
+        "evaluate": ("evaluate", trained, exports),
+    }[command]
+    result = setrnn(*arguments, *OPTIONS[:-2])
+    assert result.code == 1
+    assert "your labels contain ', '. Did you mean --label-separator ','?" in result.err
+    assert not out.exists()
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_likely_encoding_is_named_and_works(setrnn, tmp_path):
+    folder = write_exports(tmp_path / "latin", 5, LATIN)
+    result = setrnn("data", "info", folder, *OPTIONS)
+    assert result.code == 1
+    assert "--encoding cp1252" in result.err
+    assert setrnn("data", "info", folder, *OPTIONS, "--encoding", "cp1252").code == 0
+    result = setrnn("data", "info", folder, *OPTIONS, "--encoding", "klingon")
+    assert result.code == 1
+    assert "no encoding 'klingon'" in result.err

@@ -15,20 +15,6 @@ def sequence_model(taggers, tmp_path):
     return tmp_path / "model"
 
 
-def test_evaluating_a_file_and_its_prepared_form_agree(setrnn, corpus, trained, tmp_path):
-    prepared = setrnn("data", "prepare", corpus, "--out", tmp_path / "p", "--vectors", "none")
-    assert prepared.code == 0, prepared.err
-    measures = []
-    for data in (corpus, prepared.out.strip()):
-        file = tmp_path / "scores.json"
-        assert setrnn("evaluate", trained, data, "--json", file).code == 0
-        values = json.loads(file.read_text())
-        for each in (values, *values["rules"].values()):
-            del each["documents_per_second"]
-        measures.append({key: values[key] for key in values if key != "data"})
-    assert measures[0] == measures[1]
-
-
 def test_labels_the_model_never_saw_count_as_missed_and_are_reported(setrnn, trained, tmp_path):
     file, scores = tmp_path / "new.jsonl", tmp_path / "scores.json"
     file.write_text('{"text": "x", "labels": ["never", "seen"]}\n{"text": "y", "labels": []}\n')
@@ -39,13 +25,6 @@ def test_labels_the_model_never_saw_count_as_missed_and_are_reported(setrnn, tra
     assert measures["n_unseen_label_occurrences"] == 2
     assert measures["micro_recall"] == 0
     assert "2 labels that the model never saw" in result.err
-
-
-def test_a_single_file_is_not_called_the_train_part(setrnn, corpus, trained):
-    assert "on test of" in setrnn("evaluate", trained, corpus).out
-    title = setrnn("evaluate", trained, corpus / "test.jsonl").out.splitlines()[0]
-    assert "test.jsonl" in title
-    assert "train" not in title.replace(str(corpus), "")
 
 
 def test_names_with_brackets_are_shown_as_they_are(setrnn, corpus, trained, tmp_path):
@@ -75,18 +54,6 @@ def test_evaluate_says_the_rule_and_ranks_by_the_same_marginals(
     assert measures["set"]["mean_probability"] >= measures["sequence"]["mean_probability"]
 
 
-def test_evaluate_keeps_the_limits_and_tells_the_missing_mass(setrnn, corpus, trained, tmp_path):
-    file = tmp_path / "scores.json"
-    result = setrnn("evaluate", trained, corpus, "--json", file, "--only-seen", "--max-labels", 1)
-    assert result.code == 0, result.err
-    values = json.loads(file.read_text())
-    assert values["mean_predicted_set_size"] <= 1
-    assert values["missing_mass"] == 0
-    assert values["set_log_likelihood"] < 0
-    assert values["n_impossible_sets"] >= 0
-    assert "Mean log p(true set)" in result.out
-
-
 def test_all_rules_are_side_by_side_with_what_each_is_for(setrnn, corpus, taggers, tmp_path):
     model, file = tmp_path / "model", tmp_path / "scores.json"
     replace(with_thresholds(taggers["br"]), rule="label-f1").save(model)
@@ -105,15 +72,6 @@ def test_all_rules_are_side_by_side_with_what_each_is_for(setrnn, corpus, tagger
     one = setrnn("evaluate", model, corpus, "--rule", "f1", "--json", file)
     assert "Which rule" not in one.out
     assert list(json.loads(file.read_text())["rules"]) == ["f1"]
-
-
-def test_without_a_calibration_one_line_says_which_rules_are_missing_and_why(
-    setrnn, corpus, trained
-):
-    result = setrnn("evaluate", trained, corpus)
-    (line,) = [line for line in result.out.splitlines() if "Not shown" in line]
-    assert "micro-f1 and label-f1 need a calibration" in line
-    assert "100 documents" in line
 
 
 def test_the_table_itself_says_that_the_documents_were_trained_on(

@@ -1,4 +1,3 @@
-import json
 import sys
 from dataclasses import replace
 from io import StringIO
@@ -63,30 +62,11 @@ def test_features_are_parted_by_commas_or_repeated(setrnn, model):
     assert "1 feature left out, unknown to the model: none such" in result.out
 
 
-def test_the_page_is_written_and_replaced_whole(setrnn, model, tmp_path):
-    page = tmp_path / "page.html"
-    page.write_text("older")
-    result = setrnn("explain", model, "--text", TEXT, "--html", page)
-    assert result.code == 0, result.err
-    assert f"Wrote {page}" in result.err
-    html = page.read_text()
-    assert html.startswith("<!doctype html>")
-    assert html.endswith("</html>\n")
-
-
 def test_the_text_may_come_from_standard_input(setrnn, model, monkeypatch):
     monkeypatch.setattr(sys, "stdin", StringIO("one 2 three"))
     result = setrnn("explain", model, "--text", "-")
     assert result.code == 0, result.err
     assert "of 3." in result.out
-
-
-def test_the_rule_decides_which_set_is_predicted(setrnn, model, taggers):
-    by_sequence = setrnn("explain", model, "--text", TEXT, "--rule", "sequence")
-    assert by_sequence.code == 0, by_sequence.err
-    assert "predicted one is the set of the best sequence" in by_sequence.out
-    (expected,) = taggers["set-rnn"].tag([TEXT], rule="sequence")
-    assert "{" + ", ".join(expected.labels) in by_sequence.out.splitlines()[1]
 
 
 def test_a_given_set_is_explained_instead(setrnn, model, taggers, tmp_path):
@@ -100,43 +80,6 @@ def test_a_given_set_is_explained_instead(setrnn, model, taggers, tmp_path):
     assert "predicts" not in result.out
     assert result.out.count("→") == len(found.sequences) == 2
     assert "given, not predicted" in page.read_text()
-
-
-def test_a_classical_model_is_explained_by_its_words_and_sets(setrnn, trained, tmp_path):
-    page = tmp_path / "why.html"
-    result = setrnn(
-        "explain", trained, "--text", TEXT, "--html", page, "--json", tmp_path / "why.json"
-    )
-    assert result.code == 0, result.err
-    assert "br predicts" in result.out
-    assert "The words for each label" in result.out
-    assert "bias" in result.out
-    assert "score" in page.read_text()
-    written = json.loads((tmp_path / "why.json").read_text())
-    for each in written["label_words"]:
-        score = each["score"]
-        parts = [term["contribution"] for term in score["terms"]]
-        assert score["total"] == pytest.approx(score["bias"] + sum(parts))
-        assert f"{score['total']:+.2f}" in result.out
-    assert "The most probable sets" in result.out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--device", "gpu"], "There is no device 'gpu'"),
-        (["--rule", "sett"], "Did you mean 'set'?"),
-        (["--top", "0"], "top must be"),
-        (["--label", "footbal"], "Did you mean 'football'?"),
-        (["--label", "football", "--rule", "set"], "Leave out the rule, or the labels"),
-        (["--label", "football", "--no-label"], "--no-label means the empty set"),
-    ],
-)
-def test_wrong_options_are_one_line(setrnn, model, arguments, said):
-    result = setrnn("explain", model, "--text", TEXT, *arguments)
-    assert result.code == 1
-    (line,) = result.error_lines
-    assert said in line
 
 
 def test_no_word_of_any_script_is_cut_off(taggers):

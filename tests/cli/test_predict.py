@@ -1,118 +1,17 @@
-"""`setrnn predict`, and what `evaluate` shares with it: rules and limits on the sets."""
+"""`setrnn predict`: certificates, known labels in bad rows, and a kill."""
 
-import json
 import signal
 import stat
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
-from json_lines import read_rows
 
-from setrnn.tagging.loading import load
+from json_lines import read_rows, write_rows
 
-
-@pytest.fixture
-def sequence_model(taggers, tmp_path):
-    """A folder with a small seq2seq-rnn model, whose own rule is `sequence`."""
-    taggers["seq2seq-rnn"].save(tmp_path / "model")
-    return tmp_path / "model"
-
-
-def test_predict_writes_a_row_a_document_in_input_order(setrnn, corpus, trained, tmp_path):
-    out = tmp_path / "out.jsonl"
-    options = ("--out", out, "--top", 3, "--rule", "set")
-    assert setrnn("predict", trained, corpus / "test.jsonl", *options).code == 0
-    rows, truth = read_rows(out), read_rows(corpus / "test.jsonl")
-    assert [row["id"] for row in rows] == [row["id"] for row in truth]
-    for row in rows:
-        assert list(row) == ["id", "labels", "probability", "alternatives"]
-        sets = [row, *row["alternatives"]]
-        assert len(sets) == 3
-        assert len({frozenset(each["labels"]) for each in sets}) == 3
-        probabilities = [each["probability"] for each in sets]
-        assert probabilities == sorted(probabilities, reverse=True)
-        assert 0 < probabilities[0] <= 1
-
-
-def test_predict_needs_no_labels_and_agrees_with_python(setrnn, trained, tmp_path):
-    file = tmp_path / "mine.jsonl"
-    file.write_text('{"text": "The cup final in Dravigrad"}\n{"text": ""}\n')
-    result = setrnn("predict", trained, file, "--out", "-")
-    assert result.code == 0, result.err
-    rows = [json.loads(line) for line in result.out.splitlines()]
-    assert [row["id"] for row in rows] == ["mine-1", "mine-2"]
-    found = load(trained).tag(["The cup final in Dravigrad", ""])
-    assert [row["labels"] for row in rows] == [list(each.labels) for each in found]
-
-
-def test_predictions_never_replace_their_input_or_a_folder(setrnn, corpus, trained, tmp_path):
-    source = tmp_path / "in.jsonl"
-    source.write_bytes((corpus / "test.jsonl").read_bytes())
-    for out, said in ((source, "is the input itself"), (tmp_path, "is a folder")):
-        result = setrnn("predict", trained, source, "--out", out)
-        assert result.code == 1
-        assert said in result.err
-    assert source.read_bytes() == (corpus / "test.jsonl").read_bytes()
-
-
-def test_unknown_rules_are_refused(setrnn, corpus, trained, tmp_path):
-    result = setrnn("predict", trained, corpus, "--out", tmp_path / "o", "--rule", "sett")
-    assert result.code == 1
-    assert "Did you mean 'set'?" in result.err
-    assert not (tmp_path / "o").exists()
-
-
-@pytest.mark.parametrize("rule", [None, "set", "sequence"])
-def test_predict_goes_by_the_rule_or_the_methods_own(
-    setrnn, corpus, sequence_model, tmp_path, rule
-):
-    out = tmp_path / "out.jsonl"
-    asked = [] if rule is None else ["--rule", rule]
-    file = corpus / "test.jsonl"
-    result = setrnn(
-        "predict", sequence_model, file, "--out", out, "--top", 3, "--device", "cpu", *asked
-    )
-    assert result.code == 0, result.err
-    truth = read_rows(file)
-    expected = load(sequence_model).tag(
-        [row["text"] for row in truth],
-        rule=rule or "sequence",
-        top=3,
-        features=[row.get("features", []) for row in truth],
-    )
-    for row, wanted in zip(read_rows(out), expected, strict=True):
-        assert row["labels"] == list(wanted.labels)
-        assert row["probability"] == pytest.approx(wanted.probability, rel=1e-4)
-        assert len(row["alternatives"]) == len(wanted.alternatives)
-
-
-@pytest.mark.parametrize("command", ["predict", "evaluate"])
-def test_a_classical_model_has_no_sequences(setrnn, corpus, trained, tmp_path, command):
-    arguments = ["--out", tmp_path / "o"] if command == "predict" else ["--json", tmp_path / "o"]
-    result = setrnn(command, trained, corpus, *arguments, "--rule", "sequence")
-    assert result.code == 1
-    (line,) = result.error_lines
-    assert "emits labels one by one, and 'br' does not. Use rule 'set'" in line
-    assert not (tmp_path / "o").exists()
-
-
-@pytest.mark.parametrize("command", ["predict", "evaluate"])
-def test_help_says_whose_rule_is_the_default(setrnn, command):
-    words = " ".join(setrnn(command, "--help").out.replace("│", " ").split())
-    default = "default: (the model's own: that of the measure it was trained for, or of its method)"
-    assert default in words.replace("[", "").replace("]", "")
-    assert "its probability is the sequence's" in words
-
-
-@pytest.mark.parametrize("command", ["predict", "evaluate"])
-def test_an_unknown_device_is_one_line(setrnn, corpus, sequence_model, tmp_path, command):
-    arguments = ["--out", tmp_path / "o"] if command == "predict" else []
-    result = setrnn(command, sequence_model, corpus, *arguments, "--device", "gpu")
-    assert result.code == 1
-    (line,) = result.error_lines
-    assert "There is no device 'gpu'" in line
+FIELDS = ("--present-field", "right", "--absent-field", "wrong")
 
 
 def test_every_row_by_rule_set_has_a_certificate(setrnn, corpus, taggers, tmp_path):
@@ -124,46 +23,34 @@ def test_every_row_by_rule_set_has_a_certificate(setrnn, corpus, taggers, tmp_pa
         assert set(row["certificate"]) == {"proved", "pruned_mass"}
         assert isinstance(row["certificate"]["proved"], bool)
         assert 0 <= row["certificate"]["pruned_mass"] <= 1
-    evaluated = setrnn("evaluate", model, corpus)
-    assert "of the predictions are proved" in " ".join(evaluated.out.split())
 
 
-def test_predict_keeps_the_limits(setrnn, corpus, trained, tmp_path):
-    first, second = load(trained).labels.names[:2]
-    out = tmp_path / "out.jsonl"
-    limits = ["--require", second, "--forbid", first, "--min-labels", 2, "--max-labels", 3]
-    result = setrnn(
-        "predict", trained, corpus / "test.jsonl", "--out", out, "--rule", "f1", *limits
-    )
-    assert result.code == 0, result.err
-    rows = read_rows(out)
-    assert rows
-    for row in rows:
-        assert second in row["labels"]
-        assert first not in row["labels"]
-        assert 2 <= len(row["labels"]) <= 3
-
-
-@pytest.mark.parametrize("command", ["predict", "evaluate"])
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("present", "absent", "said"),
     [
-        (["--min-labels", 3, "--max-labels", 2], "min_labels is 3"),
-        (["--require", "nothing like it"], "The model has no label 'nothing like it'."),
-        (["--min-labels", 10_000], "min_labels is 10000"),
-        (["--max-labels", -1], "max_labels must be 0 or more"),
-        (["--rule", "label-f1"], "setrnn calibrate MODEL VALID"),
+        (["footbal"], [], "in.jsonl line 2: the model has no label 'footbal'. Did you mean"),
+        (["football"], ["football"], "in.jsonl line 2: 'football' is both present and absent."),
+        ("football", [], "in.jsonl line 2: 'right' must be a list of strings"),
+        (["football", "markets"], [], "line 2: 2 labels are present, but the model's sets have at"),
     ],
 )
-def test_what_no_set_can_meet_is_one_line(
-    setrnn, corpus, trained, tmp_path, command, options, message
+def test_bad_rows_are_named_with_their_line_or_skipped(
+    setrnn, taggers, tmp_path, present, absent, said
 ):
-    out = ["--out", tmp_path / "o"] if command == "predict" else ["--json", tmp_path / "o"]
-    result = setrnn(command, trained, corpus, *out, *options)
+    model, file, out = tmp_path / "model", tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    tagger = taggers["set-rnn"]
+    settings = replace(tagger.config.model, max_labels=1)
+    replace(tagger, config=replace(tagger.config, model=settings)).save(model)
+    rows = [(["football"], []), (present, absent), ([], [])]
+    write_rows(file, ({"text": "a", "right": one, "wrong": other} for one, other in rows))
+    result = setrnn("predict", model, file, "--out", out, *FIELDS)
     assert result.code == 1
     (line,) = result.error_lines
-    assert message in line
-    assert not (tmp_path / "o").exists()
+    assert said in line
+    assert not out.exists()
+    result = setrnn("predict", model, file, "--out", out, "--on-bad-row", "skip", *FIELDS)
+    assert result.code == 0, result.err
+    assert [row["id"] for row in read_rows(out)] == ["in-1", "in-3"]
 
 
 def test_a_killed_predict_leaves_the_old_file_and_the_next_one_leaves_nothing_else(

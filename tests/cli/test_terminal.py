@@ -10,7 +10,7 @@ from rich.progress import Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from setrnn.cli.console import labels_text, scores_table
+from setrnn.cli.console import labels_text, scores_table, write_json
 from setrnn.cli.terminal import Terminal, escape_controls, escape_json, escape_line
 from setrnn.data.example import Example
 from setrnn.data.read import write_examples
@@ -159,3 +159,15 @@ def test_errors_hold_no_control_character(setrnn, arguments, code, debug):
 
 def test_a_label_with_a_comma_is_quoted_in_a_set():
     assert labels_text(["books", "books, rare"]) == '{books, "books, rare"}'
+
+
+def test_a_json_file_has_null_for_what_is_not_a_number(tmp_path):
+    nan, infinite = float("nan"), float("inf")
+    values = {"a": nan, "b": [1.5, -infinite, {"c": (infinite, "x", None, True)}], "d": 3}
+    write_json(tmp_path / "f.json", values)
+    text = (tmp_path / "f.json").read_text()
+    assert json.loads(text, parse_constant=pytest.fail) == {
+        "a": None,
+        "b": [1.5, None, {"c": [None, "x", None, True]}],
+        "d": 3,
+    }

@@ -34,11 +34,11 @@ MEASUREMENTS = {
 # Commands that take long, stay, or need several machines: a test that runs such a one, or why none.
 RUN_ELSEWHERE = {
     r"setrnn demo": "tests/cli/test_demo.py",
-    r"setrnn report": "tests/cli/test_report_command.py",
+    r"setrnn report": "tests/blackbox/test_stories.py",
     r"setrnn serve": "tests/cli/test_serve.py",
-    r"setrnn distil": "tests/cli/test_distil.py",
-    r"setrnn train (?!.*--method)": "tests/cli/test_train_without_method.py",
-    r"setrnn --install-completion": "tests/cli/test_shell_completion.py",
+    r"setrnn distil": "tests/blackbox/test_stories.py",
+    r"setrnn train (?!.*--method)": "tests/blackbox/test_stories.py",
+    r"setrnn --install-completion": "tests/cli/test_commands.py",
     r".* --ray ": "tests/faults/test_ray_cluster.py",
     r".* --resume": "tests/docs/test_training_page.py",
     r".* --preset transformer": "tests/cli/test_pretrained_encoders.py",

@@ -1,0 +1,107 @@
+"""`setrnn train`: what it refuses, says and leaves behind."""
+
+import shutil
+from itertools import islice
+
+import pytest
+
+from setrnn.data import newsroom
+from setrnn.data.read import write_examples
+from setrnn.errors import DataError
+from setrnn.tagging.loading import load
+from small_taggers import SMALL_OVERRIDES
+
+
+def test_a_valid_file_gives_a_valid_part(setrnn, corpus, tmp_path):
+    arguments = ["train", corpus / "train.jsonl", "--method", "br", "--out", tmp_path / "m"]
+    result = setrnn(*arguments, "--valid", corpus / "valid.jsonl")
+    assert "On the valid part" in result.out
+    assert "set aside" not in result.err
+    result = setrnn(*arguments)
+    assert "On the valid part" in result.out
+    assert "set aside" in result.err
+
+
+def test_penalties_are_chosen_on_valid(setrnn, corpus, tmp_path):
+    arguments = ["train", corpus, "--method", "br", "--out", tmp_path / "m"]
+    result = setrnn(*arguments, "--set", "classical.tune=true")
+    assert result.code == 0, result.err
+    assert "Chosen on valid: classical.l1=" in result.err
+    only_train = tmp_path / "only"
+    only_train.mkdir()
+    shutil.copy(corpus / "train.jsonl", only_train)
+    prepared = setrnn("data", "prepare", only_train, "--out", tmp_path / "p", "--vectors", "none")
+    arguments[1] = prepared.out.strip()
+    result = setrnn(*arguments, "--set", "classical.tune=true")
+    assert result.code == 1
+    assert "--valid FILE" in result.err
+
+
+def test_a_config_file_of_another_program_is_no_model(setrnn, corpus, tmp_path):
+    place = tmp_path / "project"
+    place.mkdir()
+    (place / "config.json").write_text('{"my": "app"}')
+    assert setrnn("train", corpus, "--method", "br", "--out", place).code == 1
+    assert (place / "config.json").read_text() == '{"my": "app"}'
+
+
+def test_ctrl_c_stops_in_one_line(setrnn, corpus, tmp_path, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("setrnn.systems.classical.br.fit_logistic", interrupt)
+    result = setrnn("train", corpus, "--method", "br", "--out", tmp_path / "m")
+    assert result.code == 130
+    assert "stopped." in result.err
+    assert not (tmp_path / "m").exists()
+
+
+def test_training_names_how_many_rows_were_skipped(setrnn, corpus, tmp_path):
+    file = tmp_path / "train.jsonl"
+    file.write_text((corpus / "train.jsonl").read_text() + "not json\n" * 3)
+    arguments = ["train", file, "--method", "br", "--out", tmp_path / "model"]
+    assert setrnn(*arguments).code == 1
+    for _ in range(2):  # the second time the prepared form is found again
+        result = setrnn(*arguments, "--on-bad-row", "skip")
+        assert result.code == 0, result.err
+        assert "3 rows could not be read and were skipped" in result.err
+
+
+@pytest.fixture(scope="module")
+def larger(tmp_path_factory):
+    """A folder whose valid part is large enough to calibrate on."""
+    folder = tmp_path_factory.mktemp("larger")
+    for split, size in {"train": 200, "valid": 120}.items():
+        write_examples(islice(newsroom.examples(split), size), folder / f"{split}.jsonl")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("method", "error"),
+    [
+        ("br", MemoryError("Unable to allocate 7 GiB")),
+        ("br", DataError("No labels.")),
+        ("sigmoid", RuntimeError("DefaultCPUAllocator: can't allocate memory")),
+    ],
+)
+def test_a_failed_calibration_leaves_a_saved_model_and_a_warning(
+    setrnn, larger, tmp_path, monkeypatch, method, error
+):
+    """The model is saved before it is calibrated: an hour of training must not be lost."""
+    model = tmp_path / "model"
+
+    def fail(*_, **__):
+        assert load(model).method == method, "saved before"
+        raise error
+
+    monkeypatch.setattr("setrnn.tagging.trust.calibrate.fit_calibration", fail)
+    small = [f"--set={each}" for each in (*SMALL_OVERRIDES, "training.epochs=1")]
+    settings = small if method == "sigmoid" else []
+    result = setrnn("train", larger, "--method", method, "--out", model, *settings)
+    assert result.code == 0, result.err
+    (line,) = [each for each in result.err.splitlines() if "not calibrated" in each]
+    assert line.startswith("warning: ")
+    reason = "" if isinstance(error, RuntimeError) else str(error)
+    assert (reason or "out of memory") in line
+    assert load(model).calibration is None
+    assert len(load(model).tag(["The cup final"])) == 1
