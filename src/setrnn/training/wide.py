@@ -19,9 +19,9 @@ from setrnn.model.network import Network
 from setrnn.model.wide import WideEvidence
 from setrnn.progress import OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Floats32, Ints
-from setrnn.systems.classical.br import BinaryRelevance
+from setrnn.systems.classical.br import fit_linear
 from setrnn.systems.classical.features import Tfidf
-from setrnn.systems.classical.system import TrainingData, make_training_data
+from setrnn.systems.classical.system import LinearWeights, TrainingData, make_training_data
 
 N_FOLDS = 10
 
@@ -41,26 +41,26 @@ def add_wide(
     tfidf, data = make_training_data(prepared, config.classical, config.training.forgotten)
     n_total = data.n_labels * (N_FOLDS + 1)
     count = count_up("fitting br on words", on_progress, n_total, "labels")
-    model = BinaryRelevance.fit(data, config.classical, count)
-    network.start_from(make_wide(tfidf, model))
+    linear = fit_linear(data, config.classical, count)
+    network.start_from(make_wide(tfidf, linear))
     log_odds = cross_fit(data, config, choose_folds(len(data.label_sets), config.seed), count)
     if documents.train_rows is not None:
-        others = model.linear.logits(tfidf.transform(documents.tokens))
+        others = linear.logits(tfidf.transform(documents.tokens))
         rows = documents.train_rows
         log_odds = np.where(rows[:, None] >= 0, log_odds[rows], others)
     return replace(documents, log_odds=log_odds)
 
 
-def make_wide(tfidf: Tfidf, model: BinaryRelevance) -> WideEvidence:
+def make_wide(tfidf: Tfidf, linear: LinearWeights) -> WideEvidence:
     """Return the evidence with the weights of BR that are not 0."""
-    weights = scipy.sparse.csr_matrix(model.linear.weights)
+    weights = scipy.sparse.csr_matrix(linear.weights)
     arrays = {
         "idf": tfidf.idf,
         "pairs": tfidf.pairs,
         "offsets": weights.indptr.astype(np.int64),
         "labels": weights.indices.astype(np.int64),
         "weights": weights.data,
-        "intercepts": model.linear.intercepts,
+        "intercepts": linear.intercepts,
     }
     return WideEvidence({name: torch.from_numpy(array) for name, array in arrays.items()})
 
@@ -98,6 +98,6 @@ def cross_fit(
             label_sets=data.label_sets.take(others),
             incomplete=None if data.incomplete is None else data.incomplete.rows(others),
         )
-        model = BinaryRelevance.fit(part, config.classical, on_labels_done)
-        found[own] = model.linear.logits(data.features[own])
+        linear = fit_linear(part, config.classical, on_labels_done)
+        found[own] = linear.logits(data.features[own])
     return found

@@ -5,31 +5,13 @@ from __future__ import annotations
 from setrnn.systems.classical.br import BinaryRelevance
 from setrnn.systems.classical.br_support import SupportInference
 from setrnn.systems.classical.pcc import ClassifierChain
-from setrnn.systems.classical.system import ClassicalSystem, TrainingData
+from setrnn.systems.classical.system import ClassicalSystem
 
-
-class BinaryRelevanceSystem(ClassicalSystem):
-    """BR: p(set) is the product over all labels."""
-
-    model_class = BinaryRelevance
-
-
-class SupportInferenceSystem(ClassicalSystem):
-    """BR-support: the best set among those seen in training."""
-
-    model_class = SupportInference
-
-
-class ClassifierChainSystem(ClassicalSystem):
-    """PCC: a chain of classifiers, in descending order of label frequency."""
-
-    model_class = ClassifierChain
-
-
+# By the names of their methods.
 CLASSICAL: dict[str, type[ClassicalSystem]] = {
-    "br": BinaryRelevanceSystem,
-    "br-support": SupportInferenceSystem,
-    "pcc": ClassifierChainSystem,
+    "br": BinaryRelevance,
+    "br-support": SupportInference,
+    "pcc": ClassifierChain,
 }
 
-__all__ = ["CLASSICAL", "ClassicalSystem", "TrainingData"]
+__all__ = ["CLASSICAL", "ClassicalSystem"]

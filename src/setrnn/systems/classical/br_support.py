@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -25,9 +25,14 @@ from setrnn.systems.candidates import (
     SetCandidates,
     pack_labels,
 )
-from setrnn.systems.classical.br import BinaryRelevance
-from setrnn.systems.classical.features import indicator
-from setrnn.systems.classical.system import LinearWeights, TrainingData
+from setrnn.systems.classical.br import fit_linear
+from setrnn.systems.classical.features import Tfidf, indicator
+from setrnn.systems.classical.system import (
+    ClassicalSystem,
+    OnLabelsDone,
+    TrainingData,
+    ignore_labels,
+)
 from setrnn.systems.known import Known, make_completions
 from setrnn.systems.limits import set_keys
 from setrnn.systems.products import list_likely_labels
@@ -100,23 +105,23 @@ class SupportCandidates(SetCandidates):
 
 
 @dataclass(frozen=True)
-class SupportInference:
+class SupportInference(ClassicalSystem):
     """BR, restricted in prediction to the label sets seen in training.
 
-    The probability of a set is BR's product, divided by the sum over all seen sets.
+    The probability of a set is BR's product, divided by the sum over all seen sets. The shift of
+    the empty set matters if that was seen.
     """
 
-    br: BinaryRelevance
     support: Ragged  # the distinct label sets of training
-    empty_shift: float = 0.0  # added to the log-odds of the empty set, if it was seen
 
     @classmethod
     def fit(
         cls,
+        tfidf: Tfidf,
         data: TrainingData,
         settings: ClassicalSettings,
-        on_labels_done: Callable[[int], None] = lambda n_labels: None,
-    ) -> SupportInference:
+        on_labels_done: OnLabelsDone = ignore_labels,
+    ) -> Self:
         """Fit BR and collect the label sets of the complete documents."""
         label_sets = data.label_sets
         if data.incomplete is not None:
@@ -127,11 +132,7 @@ class SupportInference:
                 "complete. Train br instead, or add complete documents."
             )
         support, _ = distinct_sets(label_sets)
-        return cls(BinaryRelevance.fit(data, settings, on_labels_done), support)
-
-    def log_probs(self, features: scipy.sparse.csr_matrix) -> Floats:
-        """Return log p of each seen set, documents x sets."""
-        return self._seen_log_probs(self.br.linear.logits(features))
+        return cls(tfidf, fit_linear(data, settings, on_labels_done), support)
 
     def _seen_log_probs(self, logits: Floats32) -> Floats:
         """Return log p of each seen set, documents x sets, from BR's log-odds.
@@ -143,7 +144,7 @@ class SupportInference:
         scores[:, self.support.lengths == 0] += self.empty_shift
         return np.asarray(scores - scipy.special.logsumexp(scores, axis=1, keepdims=True))
 
-    def candidates(
+    def find_sets(
         self, features: scipy.sparse.csr_matrix, n_sets: int, known: Known | None = None
     ) -> SetCandidates:
         """Return the most probable seen sets.
@@ -151,7 +152,7 @@ class SupportInference:
         If no seen set fits what is known, the candidate is the set of present labels, with
         probability 0.
         """
-        logits = self.br.linear.logits(features)
+        logits = self.linear.logits(features)
         log_probs = self._seen_log_probs(logits)
         if known is not None:
             log_probs = np.where(self._fits(known), log_probs, -np.inf)
@@ -188,37 +189,22 @@ class SupportInference:
     def _members(self) -> scipy.sparse.csr_matrix:
         return indicator(self.support, self.n_labels)  # (sets, L)
 
-    def set_log_probs(self, features: scipy.sparse.csr_matrix, label_sets: Ids) -> Floats:
-        """Return log p (n, G) of given sets (n, G, S), padded with -1.
-
-        It is -inf for sets not seen in training.
-        """
-        return self.candidates(features, 1).log_probs_of(label_sets)
-
-    @property
-    def n_labels(self) -> int:
-        """The number of labels."""
-        return self.br.n_labels
-
-    @property
-    def linear(self) -> LinearWeights:
-        """The weights of the features."""
-        return self.br.linear
+    def score_sets(self, features: scipy.sparse.csr_matrix, label_sets: Ids) -> Floats:
+        """Return log p (n, G) of given sets (n, G, S); -inf for sets not seen in training."""
+        return self.find_sets(features, 1).log_probs_of(label_sets)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return BR's arrays and the seen sets."""
         return {
-            **self.br.arrays(),
+            **super().arrays(),
             "support": np.asarray(self.support.values, dtype=np.int32),
             "support_offsets": self.support.offsets,
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays) -> SupportInference:
-        """Build from BR's arrays and the seen sets."""
-        br = BinaryRelevance.from_arrays(arrays)
+    def _read_own(cls, arrays: Arrays, n_labels: int) -> dict[str, Any]:
         support = Ragged(arrays["support"], arrays["support_offsets"])
-        support.check_ids(br.n_labels)
+        support.check_ids(n_labels)
         if not len(support):
             raise ValueError("there is no label set")
-        return cls(br, support)
+        return {"support": support}

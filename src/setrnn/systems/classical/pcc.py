@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from setrnn.config import MAX_BEAM_WIDTH, ClassicalSettings
+from setrnn.data.ragged import Ragged
 from setrnn.data.unknown import Incomplete
 from setrnn.systems.candidates import (
     Floats,
@@ -24,10 +25,17 @@ from setrnn.systems.candidates import (
     log_sigmoid,
     pack_labels,
 )
-from setrnn.systems.classical.br import BinaryRelevance
-from setrnn.systems.classical.features import indicator
+from setrnn.systems.classical.br import fit_linear
+from setrnn.systems.classical.features import Tfidf, indicator
 from setrnn.systems.classical.logistic import Penalties, fit_logistic
-from setrnn.systems.classical.system import LinearWeights, TrainingData
+from setrnn.systems.classical.system import (
+    ClassicalSystem,
+    LinearTerms,
+    LinearWeights,
+    OnLabelsDone,
+    TrainingData,
+    ignore_labels,
+)
 from setrnn.systems.empty_set import (
     log_empty_of,
     log_total,
@@ -67,21 +75,20 @@ class ChainCandidates(SetCandidates):
 
 
 @dataclass(frozen=True)
-class ClassifierChain:
+class ClassifierChain(ClassicalSystem):
     """p(set) = product over l of p(y_l | x, y_1 .. y_{l-1}), frequent labels first."""
 
-    linear: LinearWeights
     chain: Floats32  # (L, L) what label i adds to the log-odds of label j > i
     beam_width: int
-    empty_shift: float = 0.0  # added to the log-odds of the empty set
 
     @classmethod
     def fit(
         cls,
+        tfidf: Tfidf,
         data: TrainingData,
         settings: ClassicalSettings,
-        on_labels_done: Callable[[int], None] = lambda n_labels: None,
-    ) -> ClassifierChain:
+        on_labels_done: OnLabelsDone = ignore_labels,
+    ) -> Self:
         """Fit all classifiers at once: in training the earlier labels are known.
 
         The labels are further columns beside the features; each classifier may use the columns
@@ -109,13 +116,10 @@ class ClassifierChain:
             tolerance=settings.tolerance,
             on_labels_done=on_labels_done,
         )
-        return cls(
-            LinearWeights(weights[:n_features], intercepts),
-            weights[n_features:],
-            settings.beam_width,
-        )
+        linear = LinearWeights(weights[:n_features], intercepts)
+        return cls(tfidf, linear, weights[n_features:], settings.beam_width)
 
-    def candidates(
+    def find_sets(
         self, features: scipy.sparse.csr_matrix, n_sets: int, known: Known | None = None
     ) -> SetCandidates:
         """Search the chain with a beam, for all documents at once.
@@ -148,7 +152,7 @@ class ClassifierChain:
         empty = np.exp(log_empty)
         return ChainCandidates(pack_labels(labels), log_probs, empty, label_probs=label_probs)
 
-    def set_log_probs(self, features: scipy.sparse.csr_matrix, label_sets: Ids) -> Floats:
+    def score_sets(self, features: scipy.sparse.csr_matrix, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1.
 
         All decisions of a given set are known, and with them all log-odds.
@@ -166,30 +170,26 @@ class ClassifierChain:
             log_probs += log_sigmoid(np.where(is_in[:, :, label], log_odds, -log_odds))
         return shift_log_probs(log_probs, label_sets, log_empty_of(logits), self.empty_shift)
 
-    @property
-    def n_labels(self) -> int:
-        """The number of labels."""
-        return len(self.linear.intercepts)
+    def split_log_odds(
+        self, tokens: Ragged, labels: Sequence[int], held: Sequence[int]
+    ) -> LinearTerms:
+        """Return what the log-odds of some labels are the sum of, given the labels of the set."""
+        of_features = super().split_log_odds(tokens, labels, held)
+        return replace(of_features, held_weights=self.chain[np.ix_(held, labels)])
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the weights of features and of labels."""
-        return {
-            **self.linear.arrays(),
-            "chain": self.chain,
-            "beam_width": np.array([self.beam_width]),
-        }
+        own = {"chain": self.chain, "beam_width": np.array([self.beam_width])}
+        return {**super().arrays(), **own}
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays) -> ClassifierChain:
-        """Build from the weights."""
-        linear = LinearWeights.from_arrays(arrays)
-        chain, n_labels = arrays["chain"], len(linear.intercepts)
+    def _read_own(cls, arrays: Arrays, n_labels: int) -> dict[str, Any]:
+        chain, beam_width = arrays["chain"], int(arrays["beam_width"][0])
         if chain.shape != (n_labels, n_labels) or np.tril(chain).any():
             raise ValueError(f"chain {chain.shape} does not fit {n_labels:,} labels")
-        beam_width = int(arrays["beam_width"][0])
         if not 1 <= beam_width <= MAX_BEAM_WIDTH:
             raise ValueError(f"beam_width is {beam_width:,}")
-        return cls(linear, chain, beam_width)
+        return {"chain": chain, "beam_width": beam_width}
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ def _guess_unknown(
     data: TrainingData, incomplete: Incomplete, settings: ClassicalSettings
 ) -> scipy.sparse.csr_matrix:
     """Return p(label | document, what is known) by BR where it is not known and likely: (n, L)."""
-    logits = BinaryRelevance.fit(data, settings).linear.logits(data.features)
+    logits = fit_linear(data, settings).logits(data.features)
     posterior = scipy.special.expit(logits + incomplete.open_weights(slice(0, data.n_labels)))
     return scipy.sparse.csr_matrix(np.where(posterior < LEAST_GUESS, 0, posterior))
 

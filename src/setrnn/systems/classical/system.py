@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.unknown import ESTIMATED, Incomplete
 from setrnn.methods import Method
-from setrnn.metrics import Scores, evaluate_sets
+from setrnn.metrics import evaluate_sets
 from setrnn.progress import OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, SetCandidates
 from setrnn.systems.classical.features import Tfidf, indicator
@@ -32,47 +33,21 @@ SPARSE_BELOW = 0.25  # the share of weights that are not 0; an L1 penalty leaves
 # (l1, l2) that are good on most data; weaker penalties take far longer and gain little
 GRID = ((0.1, 0.03), (0.2, 0.03), (0.3, 0.05), (0.05, 0.03), (0.1, 0.1), (0.0, 0.1))
 
+OnLabelsDone = Callable[[int], None]
+
+
+def ignore_labels(n_labels: int) -> None:
+    """Do nothing with the number of labels that are done."""
+
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The documents that a classical model is fitted on."""
+    """The documents that a classical system is fitted on."""
 
     features: scipy.sparse.csr_matrix  # (n, d) tf-idf
     label_sets: Ragged  # ids below n_labels
     n_labels: int
     incomplete: Incomplete | None = None  # None if all labels are known
-
-
-class ClassicalModel(Protocol):
-    """A fitted model: from tf-idf vectors to label sets with probabilities."""
-
-    @classmethod
-    def fit(
-        cls, data: TrainingData, settings: ClassicalSettings, on_labels_done: Callable[[int], None]
-    ) -> ClassicalModel:
-        """Fit on documents and their label sets."""
-
-    def candidates(
-        self, features: scipy.sparse.csr_matrix, n_sets: int, known: Known | None = None
-    ) -> SetCandidates:
-        """Find the most probable sets of each document that fit what is known of it.
-
-        Returns `n_sets` or more. Their marginals do not depend on `n_sets`.
-        """
-
-    def set_log_probs(self, features: scipy.sparse.csr_matrix, label_sets: Ids) -> Floats:
-        """Return log p (n, G) of given sets (n, G, S), padded with -1."""
-
-    @property
-    def n_labels(self) -> int:
-        """The number of labels."""
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all learned weights by name."""
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> ClassicalModel:
-        """Rebuild the model from its weights."""
 
 
 @dataclass(frozen=True)
@@ -149,18 +124,41 @@ class LinearTerms:
 
 @dataclass(frozen=True)
 class ClassicalSystem(System):
-    """Features and a model on them; a subclass names the class of the model.
+    """Linear functions of tf-idf, one per label; a subclass fits them and finds sets with them.
 
-    Example: a classical system is a `ClassicalModel` and these lines.
-
-        >>> from setrnn.systems.classical.br import BinaryRelevance
-        >>> class BinaryRelevanceSystem(ClassicalSystem):
-        ...     model_class = BinaryRelevance
+    Example:
+        >>> from setrnn.systems.classical import CLASSICAL
+        >>> [name for name, each in CLASSICAL.items() if issubclass(each, ClassicalSystem)]
+        ['br', 'br-support', 'pcc']
     """
 
     tfidf: Tfidf
-    model: ClassicalModel
-    model_class: ClassVar[type[ClassicalModel]]
+    linear: LinearWeights
+    empty_shift: float = field(default=0.0, kw_only=True)  # added to the log-odds of the empty set
+
+    @classmethod
+    @abstractmethod
+    def fit(
+        cls,
+        tfidf: Tfidf,
+        data: TrainingData,
+        settings: ClassicalSettings,
+        on_labels_done: OnLabelsDone = ignore_labels,
+    ) -> Self:
+        """Fit on documents and their label sets."""
+
+    @abstractmethod
+    def find_sets(
+        self, features: scipy.sparse.csr_matrix, n_sets: int, known: Known | None = None
+    ) -> SetCandidates:
+        """Find the most probable sets of each document that fit what is known of it.
+
+        Returns `n_sets` or more. Their marginals do not depend on `n_sets`.
+        """
+
+    @abstractmethod
+    def score_sets(self, features: scipy.sparse.csr_matrix, label_sets: Ids) -> Floats:
+        """Return log p (n, G) of given sets (n, G, S), padded with -1."""
 
     @classmethod
     def train(
@@ -170,99 +168,85 @@ class ClassicalSystem(System):
         forgotten = config.training.forgotten
         tfidf, data = make_training_data(prepared, config.classical, forgotten)
         count = count_up("training", on_progress, data.n_labels, "labels")
-        return cls(tfidf, cls.model_class.fit(data, config.classical, count))
+        return cls.fit(tfidf, data, config.classical, count)
 
     def candidates(
         self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
     ) -> SetCandidates:
         """Find the most probable sets of each document that fit what is known of it."""
         refuse_sequences(source)
-        known = check_known(known, source)
-        return self.model.candidates(self.tfidf.transform(tokens), n_sets, known)
+        return self.find_sets(self.tfidf.transform(tokens), n_sets, check_known(known, source))
 
     def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
-        return self.model.set_log_probs(self.tfidf.transform(tokens), label_sets)
+        return self.score_sets(self.tfidf.transform(tokens), label_sets)
 
     def marginals(self, tokens: Ragged, candidates: SetCandidates | None = None) -> Floats32:
         """Return p(label | document), (n, L). Candidates found before save time."""
         found = self.candidates(tokens, 1) if candidates is None else candidates
-        return found.marginals(self.model.n_labels)
+        return found.marginals(self.n_labels)
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels."""
+        return len(self.linear.intercepts)
 
     def weigh_tokens(self, tokens: Ragged, labels: Sequence[int]) -> Floats32:
         """Return what each token of one document adds to the log-odds of some labels: (T, N)."""
-        linear = self._linear
-        if linear is None:
-            return np.zeros((len(tokens.values), len(labels)), dtype=np.float32)
-        return linear.take(labels).times(self.tfidf.spread(tokens))
+        return self.linear.take(labels).times(self.tfidf.spread(tokens))
 
     def split_log_odds(
         self, tokens: Ragged, labels: Sequence[int], held: Sequence[int]
-    ) -> LinearTerms | None:
+    ) -> LinearTerms:
         """Return what the log-odds of some labels are the sum of, for one document.
 
-        A chain reads the labels before its own: `held` are those of the set. None if the model
-        is not linear.
+        A chain reads the labels before its own: `held` are those of the set.
         """
-        linear = self._linear
-        if linear is None:
-            return None
         features = self.tfidf.transform(tokens)
-        own = linear.take(labels)
-        chain = getattr(self.model, "chain", None)
+        own = self.linear.take(labels)
         return LinearTerms(
             columns=features.indices.astype(np.int64),
             values=features.data,
             weights=scipy.sparse.csr_matrix(own.weights)[features.indices].toarray(),
             intercepts=own.intercepts,
-            held_weights=None if chain is None else chain[np.ix_(held, labels)],
         )
-
-    @property
-    def _linear(self) -> LinearWeights | None:
-        """The weights of the features, if the model has some."""
-        return getattr(self.model, "linear", None)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all learned weights by name."""
-        found = {**self.tfidf.arrays(), **self.model.arrays()}
-        if self.shifts_empty_set:
-            found[EMPTY_SHIFT] = pack_shift(getattr(self.model, EMPTY_SHIFT))
-        return found
+        shift = {EMPTY_SHIFT: pack_shift(self.empty_shift)}
+        return {**self.tfidf.arrays(), **self.linear.arrays(), **shift}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:
         """Rebuild the system from its arrays. It always computes on the CPU."""
-        system = cls(Tfidf.from_arrays(arrays), cls.model_class.from_arrays(arrays))
-        if not system.shifts_empty_set:
-            return system
-        return system.with_empty_shift(unpack_shift(arrays[EMPTY_SHIFT]))
+        linear = LinearWeights.from_arrays(arrays)
+        own = cls._read_own(arrays, len(linear.intercepts))
+        shift = unpack_shift(arrays[EMPTY_SHIFT])
+        return cls(Tfidf.from_arrays(arrays), linear, **own, empty_shift=shift)
+
+    @classmethod
+    def _read_own(cls, arrays: Arrays, n_labels: int) -> dict[str, Any]:
+        """Return the fields of a subclass from its arrays."""
+        return {}
 
     @property
     def shifts_empty_set(self) -> bool:
-        """Whether the model is a product over labels, with a field for the shift."""
-        return hasattr(self.model, EMPTY_SHIFT)
+        """True: p(empty set) is fitted after training."""
+        return True
 
     def with_empty_shift(self, shift: float) -> Self:
         """Return the same system with the log-odds of the empty set shifted."""
-        shifted: Any = self.model  # a dataclass with the field
-        return replace(self, model=replace(shifted, **{EMPTY_SHIFT: shift}))
+        return replace(self, empty_shift=shift)
 
     def check_sizes(self, n_tokens: int, n_labels: int) -> None:
         """Raise ValueError if the weights are for other words, features or labels."""
-        if self.model.n_labels != n_labels:
-            raise ValueError(
-                f"they are for {self.model.n_labels:,} labels, but the list has {n_labels:,}"
-            )
-        if self.tfidf.n_tokens != n_tokens:
-            raise ValueError(
-                f"they are for {self.tfidf.n_tokens:,} words, but the tokenizer has {n_tokens:,}"
-            )
-        linear, n_features = self._linear, len(self.tfidf.idf)
-        if linear is not None and linear.weights.shape[0] != n_features:
-            raise ValueError(
-                f"they are for {linear.weights.shape[0]:,} features, but there are {n_features:,}"
-            )
+        for what, found, wanted in (
+            ("labels, but the list has", self.n_labels, n_labels),
+            ("words, but the tokenizer has", self.tfidf.n_tokens, n_tokens),
+            ("features, but there are", self.linear.weights.shape[0], len(self.tfidf.idf)),
+        ):
+            if found != wanted:
+                raise ValueError(f"they are for {found:,} {what} {wanted:,}")
 
 
 def make_training_data(
@@ -276,23 +260,23 @@ def make_training_data(
 
 
 def tune_penalties(
-    model: type[ClassicalModel],
+    system_class: type[ClassicalSystem],
     prepared: Prepared,
-    settings: ClassicalSettings,
-    on_trial: Callable[[float, float, Scores], None] = lambda l1, l2, scores: None,
-    empty_sets: str = "auto",
+    config: Config,
+    on_progress: OnProgress = ignore_progress,
 ) -> ClassicalSettings:
     """Return the settings with the best sum of the three F1 measures on the valid part."""
-    tfidf, data = make_training_data(prepared, settings)
+    best, best_sum = config.classical, -1.0
+    tfidf, data = make_training_data(prepared, best)
     valid = prepared.split("valid")
     truth, unknown = indicator(valid.labels, data.n_labels), valid.mark_unknown(data.n_labels)
-    best, best_sum = settings, -1.0
+    count = count_up("choosing penalties on valid", on_progress, len(GRID), "trials")
     for l1, l2 in GRID:
-        trial = replace(settings, l1=l1, l2=l2)
-        fitted = model.fit(data, trial, lambda n_labels: None)
-        system = fit_empty_set(ClassicalSystem(tfidf, fitted), prepared, empty_sets)
+        trial = replace(config.classical, l1=l1, l2=l2)
+        fitted = system_class.fit(tfidf, data, trial)
+        system = fit_empty_set(fitted, prepared, config.model.empty_sets)
         scores = evaluate_sets(truth, _predict(system, valid.tokens, data.n_labels), unknown)
-        on_trial(l1, l2, scores)
+        count(1)
         total = scores.instance_f1 + scores.label_f1 + scores.micro_f1
         if total > best_sum:
             best, best_sum = trial, total

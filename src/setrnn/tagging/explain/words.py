@@ -157,11 +157,9 @@ def _split_scores(
 ) -> Sequence[LinearScore | None]:
     """Return what the log-odds of each label are made of; None unless the system is linear."""
     system = tagger.system
-    found = None
-    if isinstance(system, ClassicalSystem):
-        found = system.split_log_odds(reading.tokens, chosen, label_set)
-    if found is None or not isinstance(system, ClassicalSystem):
+    if not isinstance(system, ClassicalSystem):
         return [None] * len(chosen)
+    found = system.split_log_odds(reading.tokens, chosen, label_set)
     named = list(_name_features(tagger, system.tfidf, reading, found))
     held = [tagger.labels.names[label] for label in label_set]
     return [_score(found, place, named, held) for place in range(len(chosen))]

@@ -19,7 +19,7 @@ from setrnn.metrics import LOWER_IS_BETTER, MEASURES, is_better
 from setrnn.model.devices import find_device
 from setrnn.models.card import is_same_training, note_training
 from setrnn.models.folder import check_model_place, model_part
-from setrnn.progress import OnProgress, Progress, ignore_progress, log
+from setrnn.progress import OnProgress, ignore_progress, log
 from setrnn.systems.registry import find_system
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.documents import open_documents
@@ -342,22 +342,14 @@ def _tune(
     prepared: Prepared, method: Method, config: Config, on_progress: OnProgress
 ) -> ClassicalSettings:
     """Choose the penalties of a classical system on the valid part."""
-    from setrnn.systems.classical.system import GRID, tune_penalties
+    from setrnn.systems.classical.system import tune_penalties
 
     if "valid" not in prepared.splits:
         raise ConfigError(
             "classical.tune needs a valid part. Add one with --valid FILE, or split the data with: "
             "setrnn data split"
         )
-    n_done = 0
-
-    def count(*trial: object) -> None:
-        nonlocal n_done
-        n_done += 1
-        on_progress(Progress("choosing penalties on valid", n_done, len(GRID), unit="trials"))
-
-    model = find_system(method).model_class
-    chosen = tune_penalties(model, prepared, config.classical, count, config.model.empty_sets)
+    chosen = tune_penalties(find_system(method), prepared, config, on_progress)
     log.info(f"Chosen on valid: classical.l1={chosen.l1} classical.l2={chosen.l2}")
     return chosen
 
