@@ -10,7 +10,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.model import wide as wide_module
 from setrnn.model.network import rebuild_network
 from setrnn.model.wide import WideEvidence
-from setrnn.systems.classical.br import BinaryRelevance
+from setrnn.systems.classical.br import fit_linear
 from setrnn.systems.classical.features import Tfidf
 from setrnn.systems.classical.system import TrainingData
 from setrnn.training.wide import make_wide
@@ -31,7 +31,7 @@ def fitted(documents):
     tfidf, features = Tfidf.fit(documents, N_WORDS, max_pairs=30)
     labels = Ragged.from_lists([sorted({t % 5 for t in row} - {4}) for row in documents])
     data = TrainingData(features, labels, N_LABELS)
-    return tfidf, BinaryRelevance.fit(data, ClassicalSettings(max_steps=5))
+    return tfidf, fit_linear(data, ClassicalSettings(max_steps=5))
 
 
 def log_odds(wide, rows):
@@ -40,10 +40,10 @@ def log_odds(wide, rows):
 
 
 def test_the_log_odds_are_those_of_br(fitted, documents):
-    tfidf, model = fitted
+    tfidf, linear = fitted
     assert len(tfidf.pairs)
-    expected = model.linear.logits(tfidf.transform(documents))
-    found = log_odds(make_wide(tfidf, model), list(documents))
+    expected = linear.logits(tfidf.transform(documents))
+    found = log_odds(make_wide(tfidf, linear), list(documents))
     np.testing.assert_allclose(found.numpy(), expected, atol=1e-5)
 
 

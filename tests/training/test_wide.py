@@ -13,7 +13,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, StoppedError
 from setrnn.methods import find_method
 from setrnn.model.network import make_network
-from setrnn.systems.classical import BinaryRelevanceSystem
+from setrnn.systems.classical.br import BinaryRelevance
 from setrnn.systems.classical.system import make_training_data
 from setrnn.training.run_folder import run_folder_of
 from setrnn.training.speed import measure_speed
@@ -62,8 +62,8 @@ def test_an_untrained_sigmoid_is_br(tiny):
     part = tiny.split("train")
     documents = add_wide(network, tiny, TrainingDocuments(part.tokens, part.labels), config)
     rows = np.arange(len(part))
-    br = BinaryRelevanceSystem.train(tiny, config)
-    expected = br.model.linear.logits(br.tfidf.transform(part.tokens))
+    br = BinaryRelevance.train(tiny, config)
+    expected = br.linear.logits(br.tfidf.transform(part.tokens))
     with torch.inference_mode():
         own = documents.batch(rows)
         found = network.decoder.logits(network.eval().encode(own))
@@ -83,8 +83,8 @@ def test_texts_that_are_not_of_the_train_part_have_the_log_odds_of_the_whole_fit
     mixed = replace(plain, train_rows=rows)
     found = add_wide(make_network(tiny, config), tiny, mixed, config).log_odds
     np.testing.assert_array_equal(found[1::2], expected[1::2])
-    br = BinaryRelevanceSystem.train(tiny, config)
-    whole = br.model.linear.logits(br.tfidf.transform(part.tokens))
+    br = BinaryRelevance.train(tiny, config)
+    whole = br.linear.logits(br.tfidf.transform(part.tokens))
     np.testing.assert_allclose(found[::2], whole[::2], atol=1e-5)
 
 
@@ -92,8 +92,8 @@ def test_texts_that_are_not_of_the_train_part_have_the_log_odds_of_the_whole_fit
 def test_every_decoder_learns_its_scale_and_leaves_br_as_it_is(train, tiny, method):
     wide = train(WIDE, "training.epochs=1", method=method).system.network.wide
     assert wide.scale.item() != 1
-    br = BinaryRelevanceSystem.train(tiny, tiny_config(WIDE))
-    np.testing.assert_array_equal(wide.weights, sp.csr_matrix(br.model.linear.weights).data)
+    br = BinaryRelevance.train(tiny, tiny_config(WIDE))
+    np.testing.assert_array_equal(wide.weights, sp.csr_matrix(br.linear.weights).data)
 
 
 def test_a_resumed_run_ends_with_the_same_bits(train, tmp_path, signal_at_step):

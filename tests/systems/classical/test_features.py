@@ -50,17 +50,6 @@ def test_vectors_are_those_of_the_formula(training_rows, other_rows):
     )
 
 
-@given(rows_of_tokens)
-@settings(deadline=None)
-def test_a_document_has_the_same_vector_alone_and_in_a_batch(rows):
-    tokens = Ragged.from_lists(rows)
-    tfidf, _ = Tfidf.fit(Ragged.from_lists(rows), N_TOKENS)
-    together = tfidf.transform(tokens).toarray()
-    for i, row in enumerate(rows):
-        alone = tfidf.transform(Ragged.from_lists([row])).toarray()
-        np.testing.assert_array_equal(alone[0], together[i])
-
-
 def test_unknown_words_and_padding_leave_no_trace_but_numbers_do():
     tfidf, _ = Tfidf.fit(Ragged.from_lists([[3, 4], [4, 5]]), N_TOKENS)
     with_it, without = tfidf.transform(
@@ -75,14 +64,6 @@ def test_empty_documents_have_zero_vectors():
     tfidf, vectors = Tfidf.fit(Ragged.from_lists([[], [3], [UNKNOWN_ID]]), N_TOKENS)
     assert vectors[[0, 2]].nnz == 0
     assert tfidf.transform(Ragged.from_lists([[], []])).nnz == 0
-
-
-@given(rows_of_tokens, st.sampled_from([np.uint16, np.int32, np.int64]))
-@settings(deadline=None)
-def test_counting_leaves_the_tokens_as_they_were(rows, dtype):
-    tokens = Ragged.from_lists(rows, dtype=dtype)
-    count_tokens(tokens, N_TOKENS)
-    assert [row.tolist() for row in tokens] == rows
 
 
 @given(st.lists(st.sets(st.integers(0, 9)).map(sorted), max_size=6), st.integers(1, 10))
@@ -117,12 +98,6 @@ def test_pairs_are_the_frequent_neighbours_and_are_counted(rows):
     found = _count_all(tokens, n_tokens, tfidf.pairs).toarray()[:, n_tokens:]
     for row, pairs in zip(found, plain_pairs(rows), strict=True):
         assert row.tolist() == [pairs.count(pair) for pair in chosen]
-
-
-def test_pairs_never_reach_across_documents():
-    tokens = Ragged.from_lists([[3, 4], [5, 6]] * 10)
-    tfidf, _ = Tfidf.fit(tokens, 8, 100)
-    assert tfidf.pairs.tolist() == [3 * 8 + 4, 5 * 8 + 6]
 
 
 def test_vectors_are_the_bits_of_scikit_learn():

@@ -70,40 +70,6 @@ def test_the_objective_reached_is_scikit_learns_optimum(l1, l2, is_sparse):
         np.testing.assert_allclose(weights[:, label], coefficients, atol=0.02)
 
 
-@KINDS
-@BY_PENALTY
-def test_the_solution_meets_the_conditions_of_an_optimum(l1, l2, is_sparse):
-    """The subgradient of the convex objective holds 0."""
-    X, Y = random_problem(n=80, d=20, n_labels=5, is_sparse=is_sparse, seed=1)
-    weights, intercepts = fit_logistic(X, Y, Penalties(l1, l2), **TIGHT)
-    by_weight, by_intercept = gradients(X, Y, weights, intercepts)
-    smooth = by_weight + l2 * weights
-    is_zero = weights == 0
-    slack = 0.02
-    assert (np.abs(smooth[is_zero]) <= l1 + slack).all()
-    assert (np.abs(smooth + l1 * np.sign(weights))[~is_zero] <= slack).all()
-    assert (np.abs(by_intercept) <= slack).all()
-
-
-def test_l1_gives_exact_zeros_and_more_of_it_gives_more():
-    X, Y = random_problem(n=80, d=30, is_sparse=True, seed=2)
-    n_zeros = [
-        int((fit_logistic(X, Y, Penalties(l1, 0.01), **TIGHT)[0] == 0).sum())
-        for l1 in (0.0, 0.3, 1.0, 3.0, 1000.0)
-    ]
-    assert n_zeros == sorted(n_zeros)
-    assert n_zeros[1] > n_zeros[0]
-    assert n_zeros[-1] == 30 * Y.shape[1]
-
-
-def test_under_a_crushing_penalty_the_intercept_is_the_log_odds_of_the_label():
-    X, Y = random_problem()
-    weights, intercepts = fit_logistic(X, Y, Penalties(1000.0, 0.0), **TIGHT)
-    share = np.asarray(Y.mean(0)).ravel()
-    assert (weights == 0).all()
-    np.testing.assert_allclose(intercepts, np.log(share / (1 - share)), atol=1e-3)
-
-
 @BY_PENALTY
 def test_the_default_tolerance_comes_close(l1, l2):
     X, Y = random_problem(n=200, d=40, is_sparse=True, seed=3)
@@ -126,7 +92,7 @@ def test_a_label_is_fitted_the_same_whatever_labels_stand_beside_it():
         np.testing.assert_allclose(alone_intercepts[0], together_intercepts[label], atol=5e-3)
 
 
-@pytest.mark.parametrize("n_labels", [1, 15, 16, 17, 33])
+@pytest.mark.parametrize("n_labels", [1, 16, 33])
 def test_threads_and_repeats_change_no_bit(n_labels):
     X, Y = random_problem(n=70, d=15, n_labels=n_labels, is_sparse=True, seed=5)
     runs = [
@@ -138,10 +104,12 @@ def test_threads_and_repeats_change_no_bit(n_labels):
         np.testing.assert_array_equal(intercepts, runs[0][1])
 
 
-@pytest.mark.parametrize("n_labels", [0, 1, 15, 16, 17, 32, 33])
+@pytest.mark.parametrize("n_labels", [0, 1, 16, 17, 33])
 def test_any_number_of_labels_has_its_column(n_labels):
     X, Y = random_problem(n=30, d=4, n_labels=n_labels)
-    weights, intercepts = fit_logistic(X, Y, Penalties(), **TIGHT)
+    done = []
+    weights, intercepts = fit_logistic(X, Y, Penalties(), on_labels_done=done.append, **TIGHT)
+    assert sum(done) == n_labels
     assert weights.shape == (4, n_labels)
     assert intercepts.shape == (n_labels,)
     by_weight, by_intercept = gradients(X, Y, weights, intercepts)
@@ -162,15 +130,6 @@ def test_labels_that_are_always_or_never_there_stay_finite(l1, l2):
     assert (logits[:, -1] < -2).all()
 
 
-def test_without_penalties_separable_labels_stay_finite():
-    X = sp.csr_matrix(np.array([[-2.0], [-1.0], [1.0], [2.0]], np.float32))
-    Y = sp.csr_matrix(np.array([[0], [0], [1], [1]], np.float32))
-    weights, intercepts = fit_logistic(X, Y, Penalties(0.0, 0.0), max_steps=500, tolerance=0.0)
-    assert np.isfinite(weights).all()
-    assert np.isfinite(intercepts).all()
-    assert ((X @ weights + intercepts > 0) == Y.toarray()).all()
-
-
 @BY_PENALTY
 def test_a_feature_that_is_not_allowed_has_weight_zero_and_might_as_well_not_exist(l1, l2):
     X, Y = random_problem(n=80, d=10, n_labels=18, is_sparse=True, seed=10)
@@ -188,15 +147,6 @@ def test_a_feature_that_is_not_allowed_has_weight_zero_and_might_as_well_not_exi
         alone, alone_intercepts = fit_logistic(few, Y[:, [label]], Penalties(l1, l2), **TIGHT)
         np.testing.assert_allclose(weights[mask[:, label], label], alone[:, 0], atol=5e-3)
         np.testing.assert_allclose(intercepts[label], alone_intercepts[0], atol=5e-3)
-
-
-@pytest.mark.parametrize("n_labels", [0, 1, 16, 17, 40])
-def test_every_label_is_reported_as_done_once(n_labels):
-    X, Y = random_problem(n=30, d=4, n_labels=n_labels)
-    done = []
-    fit_logistic(X, Y, Penalties(), on_labels_done=done.append)
-    assert sum(done) == n_labels
-    assert all(done)
 
 
 class RefusedError(Exception):

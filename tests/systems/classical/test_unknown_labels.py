@@ -11,7 +11,7 @@ from setrnn.config import ClassicalSettings
 from setrnn.data.ragged import Ragged
 from setrnn.data.unknown import Incomplete
 from setrnn.errors import DataError
-from setrnn.systems.classical.br import BinaryRelevance
+from setrnn.systems.classical.br import fit_linear
 from setrnn.systems.classical.br_support import SupportInference
 from setrnn.systems.classical.logistic import Penalties, Problem, to_torch
 from setrnn.systems.classical.pcc import ClassifierChain
@@ -42,29 +42,29 @@ def hide(data, unknown, forgotten=1.0):
     return replace(data, label_sets=given, incomplete=incomplete)
 
 
-def weights(model, label):
-    dense = sp.csr_matrix(model.linear.weights).toarray()
-    return np.append(dense[:, label], model.linear.intercepts[label])
+def weights(linear, label):
+    dense = sp.csr_matrix(linear.weights).toarray()
+    return np.append(dense[:, label], linear.intercepts[label])
 
 
 def test_a_label_is_fitted_on_the_documents_where_it_is_known():
     unknown = [[1] if row % 3 == 0 else [] for row in range(N)]
-    found = BinaryRelevance.fit(made_data(unknown), EXACT)
+    found = fit_linear(made_data(unknown), EXACT)
     everything = made_data()
     rows = np.array([row for row in range(N) if row % 3])
     left = TrainingData(everything.features[rows], everything.label_sets.take(rows), L)
-    expected, whole = BinaryRelevance.fit(left, EXACT), BinaryRelevance.fit(everything, EXACT)
+    expected, whole = fit_linear(left, EXACT), fit_linear(everything, EXACT)
     np.testing.assert_allclose(weights(found, 1), weights(expected, 1), atol=2e-2)
     np.testing.assert_allclose(weights(found, 0), weights(whole, 0), atol=2e-3)
 
 
 def test_documents_without_known_labels_change_nothing():
     unknown = [[0, 1, 2] if row < 20 else [] for row in range(N)]
-    found = BinaryRelevance.fit(made_data(unknown), EXACT)
+    found = fit_linear(made_data(unknown), EXACT)
     data = made_data()
     rows = np.arange(20, N)
     left = TrainingData(data.features[rows], data.label_sets.take(rows), L)
-    expected = BinaryRelevance.fit(left, EXACT)
+    expected = fit_linear(left, EXACT)
     for label in range(L):
         np.testing.assert_allclose(weights(found, label), weights(expected, label), atol=2e-2)
 
@@ -96,11 +96,11 @@ def test_the_loss_of_an_unknown_label_is_that_of_the_sum_over_both_answers(forgo
 def test_br_support_predicts_sets_of_complete_documents():
     unknown = [[0] if row % 2 else [] for row in range(N)]
     data = made_data(unknown)
-    found = SupportInference.fit(data, ClassicalSettings())
+    found = SupportInference.fit(None, data, ClassicalSettings())
     complete = {tuple(data.label_sets[row]) for row in range(0, N, 2)}
     assert {tuple(row) for row in found.support} == complete
     with pytest.raises(DataError, match="br instead"):
-        SupportInference.fit(made_data([[0]] * N), ClassicalSettings())
+        SupportInference.fit(None, made_data([[0]] * N), ClassicalSettings())
 
 
 def test_a_chain_reads_what_br_expects_of_an_unknown_label():
@@ -110,6 +110,6 @@ def test_a_chain_reads_what_br_expects_of_an_unknown_label():
     data = replace(data, label_sets=Ragged.from_lists([[x for x in r if x != 1] + [1] * (0 in r)
                                                        for r in labels]))  # fmt: skip
     hidden = hide(data, [[0] if row % 2 else [] for row in range(N)])
-    whole, found = (ClassifierChain.fit(each, ClassicalSettings()) for each in (data, hidden))
+    whole, found = (ClassifierChain.fit(None, each, ClassicalSettings()) for each in (data, hidden))
     assert whole.chain[0, 1] > 1
     assert found.chain[0, 1] > 1

@@ -101,7 +101,7 @@ def test_the_words_of_a_classical_system_add_up_to_its_log_odds(taggers, test_te
     tagger = taggers[name]
     for text in ("", TEXT, *test_texts[:4]):
         tokens = tagger.encoder.encode([text])
-        logits = tagger.system.model.linear.times(tagger.system.tfidf.transform(tokens))[0]
+        logits = tagger.system.linear.times(tagger.system.tfidf.transform(tokens))[0]
         expected = dict(zip(tagger.labels.names, logits.tolist(), strict=True))
         found = tagger.explain(text)
         assert found.steps == found.sequences == ()
@@ -111,12 +111,10 @@ def test_the_words_of_a_classical_system_add_up_to_its_log_odds(taggers, test_te
 
 def log_odds_given(tagger, text, label, held):
     """The decision value of a label, as prediction computes it."""
-    model, features = (
-        tagger.system.model,
-        tagger.system.tfidf.transform(tagger.encoder.encode([text])),
-    )
-    logit = float(model.linear.logits(features)[0, label])
-    chain = getattr(model, "chain", np.zeros((len(tagger.labels),) * 2))
+    system = tagger.system
+    features = system.tfidf.transform(tagger.encoder.encode([text]))
+    logit = float(system.linear.logits(features)[0, label])
+    chain = getattr(system, "chain", np.zeros((len(tagger.labels),) * 2))
     return logit + float(sum(chain[each, label] for each in held))
 
 
@@ -299,12 +297,12 @@ def test_a_mixture_explains_given_labels_in_the_order_of_its_member(taggers):
 
 def test_sparse_weights_of_many_labels_explain_the_same(taggers):
     tagger = taggers["br"]
-    linear = tagger.system.model.linear
+    linear = tagger.system.linear
     dense = linear.weights.toarray() if hasattr(linear.weights, "toarray") else linear.weights
     cut = np.where(np.abs(dense) < np.quantile(np.abs(dense), 0.95), 0, dense)
     assert hasattr(LinearWeights(cut, linear.intercepts).weights, "toarray")  # sparse
-    model = replace(tagger.system.model, linear=LinearWeights(cut, linear.intercepts))
-    sparse = replace(tagger, system=replace(tagger.system, model=model))
+    system = replace(tagger.system, linear=LinearWeights(cut, linear.intercepts))
+    sparse = replace(tagger, system=system)
     check_scores(sparse, TEXT)
     back = type(sparse.system).from_arrays(
         sparse.system.arrays(), METHODS["br"], sparse.config, "cpu"

@@ -226,7 +226,7 @@ def stopped(stopped_run, tmp_path):
 
 def test_a_stopped_student_ends_as_one_without_a_stop(prepared, teacher, stopped, monkeypatch):
     whole = distil(teacher, prepared)
-    monkeypatch.setattr(BinaryRelevance, "candidates", None)  # the teacher is not asked again
+    monkeypatch.setattr(BinaryRelevance, "find_sets", None)  # the teacher is not asked again
     resumed = distil(teacher, prepared, out=stopped, resume=True)
     assert are_same(weights_of(resumed), weights_of(whole))
     monkeypatch.setattr(Trainer, "_step", None)
