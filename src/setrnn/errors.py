@@ -9,13 +9,8 @@ from collections.abc import Iterable
 MOST_NAMES = 20  # listed in a message
 # How NumPy and torch say how much memory they asked for, on the CPU and on a GPU.
 _ASKED_FOR = re.compile(r"allocate ([\d.]+ (?:bytes|[KMGTPE]iB))")
-_NO_MEMORY = (
-    "can't allocate memory",
-    "out of memory",
-    "bad_alloc",
-    "Cannot allocate memory",
-    "ALLOC_FAILED",  # from cuBLAS and cuDNN
-)
+_FULL_GPU = ("out of memory", "ALLOC_FAILED")  # from CUDA; from cuBLAS and cuDNN
+_FULL_MEMORY = ("can't allocate memory", "bad_alloc", "Cannot allocate memory", *_FULL_GPU)
 
 
 class SetRNNError(Exception):
@@ -95,6 +90,11 @@ def nearest_name(name: str, known: Iterable[str]) -> str:
     return f"Known: {', '.join(known[:MOST_NAMES])}{more}."
 
 
+def is_full_gpu(error: BaseException | None) -> bool:
+    """Return whether an error of torch says that the GPU has too little memory."""
+    return isinstance(error, RuntimeError) and any(each in str(error) for each in _FULL_GPU)
+
+
 def find_memory_problem(error: BaseException) -> str | None:
     """Describe in one line an error of too little memory; return None for any other error.
 
@@ -104,7 +104,7 @@ def find_memory_problem(error: BaseException) -> str | None:
         >>> find_memory_problem(ValueError("no"))
     """
     text = str(error)
-    is_torch = isinstance(error, RuntimeError) and any(each in text for each in _NO_MEMORY)
+    is_torch = isinstance(error, RuntimeError) and any(each in text for each in _FULL_MEMORY)
     if not isinstance(error, MemoryError) and not is_torch:
         return None
     size = _ASKED_FOR.search(text)

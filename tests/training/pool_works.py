@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 
 from setrnn.errors import DataError
-from setrnn.progress import Note, Progress
+from setrnn.progress import Progress, log
 
 
 def count(number, on_progress):
-    on_progress(Note("not for the parent"))
+    log.info("not for the parent")
     on_progress(Progress("counting", 1, 2, detail="one"))
     return number + 1
 

@@ -88,18 +88,6 @@ def test_a_piece_is_not_too_small_and_has_its_share_of_large_sets():
     assert len(small.cut(few, few)) == 1
 
 
-def test_a_failure_in_a_thread_is_raised_and_ends_the_threads(tiny, monkeypatch):
-    trainer = trainer_of(tiny, 3)
-    gradients(trainer)
-
-    def fail(*arguments):
-        raise ValueError("no gradient")
-
-    monkeypatch.setattr("setrnn.training.gradients._loss", fail)
-    with pytest.raises(ValueError, match="no gradient"):
-        gradients(trainer, in_threads=True)
-
-
 def test_training_in_threads_is_repeated_bit_by_bit(tiny, monkeypatch):
     monkeypatch.setattr("setrnn.training.gradients.LEAST_WORK", 1)
     with limited_threads(2):

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tiny_runs import N_TRAIN, prepared_of, same_bits, tiny_config
+from tiny_runs import N_TRAIN, same_bits, tiny_config
 
 from brute_force_sequences import network_of
 from setrnn.config import TrainingSettings
@@ -12,7 +12,6 @@ from setrnn.methods import METHODS, find_method
 from setrnn.metrics import MEASURES
 from setrnn.objectives import find_objective
 from setrnn.training.loop import (
-    SpeedWatch,
     Trainer,
     count_first_epochs,
     is_best,
@@ -20,7 +19,7 @@ from setrnn.training.loop import (
     is_out_of_time,
 )
 from setrnn.training.run_folder import Position
-from setrnn.training.start import Start, TrainOptions, train_system
+from setrnn.training.start import Start
 
 SHARED = "training.random_start=shared"
 # greedy-order-rnn is vinyals-max-direct with a beam of one.
@@ -166,19 +165,6 @@ def test_without_a_valid_part_the_last_epoch_is_taken(train, without_valid, tmp_
     assert same_bits(run.weights, again.weights)
 
 
-def test_an_empty_valid_part_is_none(train, tmp_path):
-    empty = prepared_of({"train": N_TRAIN, "valid": 0}, tmp_path / "p")
-    assert train(data=empty).notes["best_epoch"] == 0
-
-
-def test_patience_ends_training_after_so_many_epochs_without_gain(train, monkeypatch):
-    values = iter([0.2, 0.3, 0.1, 0.3, 0.9])
-    monkeypatch.setattr("setrnn.training.loop.validate", lambda *_: {"instance_f1": next(values)})
-    run = train("training.epochs=5", "training.patience=2")
-    assert [row["instance_f1"] for row in run.notes["epochs"]] == [0.2, 0.3, 0.1, 0.3]
-    assert run.notes["best_epoch"] == 2
-
-
 def test_those_who_watch_see_every_epoch_and_never_go_back(train):
     seen = []
     run = train(watch=seen.append)
@@ -190,21 +176,6 @@ def test_those_who_watch_see_every_epoch_and_never_go_back(train):
     assert done == sorted(done)
     assert done[-1] == 2 * N_TRAIN
     assert {"measuring", "set-probability"} == {each.epoch.activity for each in seen}
-
-
-def test_keeping_a_run_changes_nothing(train, never_stopped, tmp_path):
-    kept = train("training.checkpoint_minutes=0", folder=tmp_path / "m.run")
-    assert same_bits(kept.weights, never_stopped.weights)
-    assert kept.measures == never_stopped.measures
-
-
-def test_training_prints_nothing(tiny, tmp_path, capfd):
-    for precision in ("float32", "bfloat16"):
-        config = tiny_config(f"training.precision={precision}", "training.epochs=1")
-        options = TrainOptions("cpu", tmp_path / f"{precision}.run")
-        train_system(find_method("set-rnn"), tiny, config, options)
-    captured = capfd.readouterr()
-    assert captured.out + captured.err == ""
 
 
 def test_a_better_epoch_has_more_f1_or_less_loss():
@@ -223,17 +194,6 @@ def test_training_ends_after_all_epochs_or_when_patience_is_over():
     assert is_finished(Position(epoch=3, best_epoch=1), settings)
     assert not is_finished(Position(epoch=3, best_epoch=0), settings)
     assert not is_finished(Position(epoch=4, best_epoch=1), TrainingSettings(epochs=5))
-
-
-def test_a_tenth_of_the_best_speed_is_warned_of_once_per_fall(caplog):
-    """Short times are added up, and another objective has another speed."""
-    watch = SpeedWatch()
-    watch.add("fixed-order", 10**6, 10.0)
-    for speed in (1_000, 1_100, 500, 110, 100, 1_000, 23):
-        for _ in range(10):
-            watch.add("set-probability", speed, 1.0)
-    assert [each.levelname for each in caplog.records] == ["WARNING"] * 2
-    assert "23 documents/s, from 1,100" in caplog.text
 
 
 def test_no_epoch_begins_that_would_exceed_the_time():

@@ -6,7 +6,7 @@ from tiny_runs import Run, same_bits, tiny_config
 
 from brute_force_sequences import network_of
 from setrnn.config import TrainingSettings
-from setrnn.errors import ConfigError, StoppedError
+from setrnn.errors import StoppedError
 from setrnn.training.optimizer import (
     AveragedNetwork,
     learning_rate,
@@ -92,18 +92,6 @@ def test_without_a_decay_it_is_the_network_itself(network):
     assert average.state() == {}
 
 
-def test_a_state_brings_the_average_back(network):
-    whole = AveragedNetwork(network, 0.9)
-    _change(network)
-    whole.update()
-    other = AveragedNetwork(network, 0.9)
-    other.restore({name: each.clone() for name, each in whole.state().items()})
-    _change(network)
-    whole.update()
-    other.update()
-    assert same_bits(whole.state(), other.state())
-
-
 @pytest.fixture(scope="module")
 def averaged(tiny):
     return Run(tiny, AVERAGE)
@@ -138,12 +126,6 @@ def test_a_stopped_run_with_an_average_ends_with_the_same_bits(
     run = train(AVERAGE, folder=tmp_path / "m.run", resume=True)
     assert same_bits(run.weights, averaged.weights)
     assert run.measures == averaged.measures
-
-
-@pytest.mark.parametrize("decay", [-0.1, 1.0])
-def test_a_decay_outside_0_to_1_is_refused(decay):
-    with pytest.raises(ConfigError, match=r"training.average.*between 0"):
-        TrainingSettings(average=decay)
 
 
 def test_some_rows_take_longer_steps():

@@ -6,7 +6,6 @@ from functools import partial
 import pool_works
 import pytest
 
-from setrnn.progress import Note
 from setrnn.training.pool import (
     FULL_GPU,
     OVER_BUDGET,
@@ -15,7 +14,6 @@ from setrnn.training.pool import (
     Job,
     Overall,
     describe_error,
-    format_duration,
     run_jobs,
 )
 
@@ -71,12 +69,11 @@ def test_a_failing_job_does_not_stop_the_others(job, tmp_path, monkeypatch):
     assert "OMP_NUM_THREADS" not in os.environ
 
 
-def test_stopped_jobs_save_and_the_others_never_start(job, tmp_path, caplog):
+def test_stopped_jobs_save_and_the_others_never_start(job, tmp_path, notes):
     jobs = [
         job("first", pool_works.save_when_stopped, tmp_path / "kept"),
         job("second", pool_works.count, 1),
     ]
-    caplog.set_level(logging.INFO, "setrnn")
     events = []
 
     def interrupt(event):
@@ -88,40 +85,25 @@ def test_stopped_jobs_save_and_the_others_never_start(job, tmp_path, caplog):
     with pytest.raises(KeyboardInterrupt), closing(run_jobs(jobs, 1, interrupt)) as all_ended:
         list(all_ended)
     assert (tmp_path / "kept").read_text() == "saved"
-    assert "Stopping" in caplog.text
+    assert "Stopping" in notes.texts[-1]
     assert {event.activity for event in events} == {"first"}
     assert not list((tmp_path / "runs").iterdir())
 
 
-def test_a_generator_closed_early_stops_the_running_jobs(job, tmp_path):
-    jobs = [
-        job("one", pool_works.count, 1),
-        job("first", pool_works.save_when_stopped, tmp_path / "kept"),
-    ]
-    with closing(run_jobs(jobs, 2)) as all_ended:
-        assert isinstance(next(all_ended), Ended)
-    assert not list((tmp_path / "runs").iterdir())
-
-
-def test_the_end_of_a_job_says_how_much_is_left(tmp_path):
-    events, now = [], [0.0]
+def test_the_end_of_a_job_says_how_much_is_left(tmp_path, notes):
+    now = [0.0]
     costs = {"a": 3.0, "b": 1.0, "c": 1.0}
-    overall = Overall("runs", costs, events.append, n_ended=1, clock=lambda: now[0])
+    overall = Overall("runs", costs, lambda event: None, n_done=1, clock=lambda: now[0])
     now[0] = 300.0
     jobs = {name: Job(name, None, tmp_path / name) for name in costs}
     overall.end(Ended(jobs["a"], 300.0), "fine")
     overall.end(Ended(jobs["b"], 2.0, failure=Failure("ValueError", "no")), "")
     overall.end(Ended(jobs["c"], 2.0), "fine")
-    assert [each.text for each in events if isinstance(each, Note)] == [
+    assert notes.texts == [
         "a: fine; 5 min (2 of 4 runs, about 3 min left)",
         "b: failed: no; 2 s (3 of 4 runs, 1 failed, about 75 s left)",
         "c: fine; 2 s (4 of 4 runs, 1 failed)",
     ]
-
-
-def test_durations_are_written_for_people():
-    found = [format_duration(each) for each in (0.4, 100, 600, 9000)]
-    assert found == ["0 s", "100 s", "10 min", "2.5 h"]
 
 
 def test_a_job_starts_when_those_it_needs_have_ended_and_waits_for_no_other(job, tmp_path):

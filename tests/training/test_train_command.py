@@ -101,13 +101,6 @@ def test_a_budget_that_is_used_up_writes_the_best_epoch(command, tmp_path, signa
     assert len(load(tmp_path / "m", "cpu").notes["epochs"]) == 3
 
 
-def test_a_second_ctrl_c_still_says_how_to_resume(command, signal_at_step):
-    signal_at_step(6, signal.SIGINT, signal.SIGTERM)
-    code, said = command("--set", "training.checkpoint_minutes=0")
-    assert code == 130
-    assert "--resume" in said.splitlines()[-1]
-
-
 def failing(error):
     def fail(*_, **__):
         raise error
@@ -233,16 +226,6 @@ def test_without_a_valid_part_it_is_said_that_the_last_epoch_is_taken(command, w
     assert "best" not in said
 
 
-def test_early_stopping_is_said(command, monkeypatch):
-    scores = dict.fromkeys(
-        ("instance_f1", "label_f1", "micro_f1", "subset_accuracy", "hamming_loss"), 0.5
-    )
-    monkeypatch.setattr("setrnn.training.loop.validate", lambda *_: scores)
-    code, said = command("--set", "training.patience=1", "--set", "training.epochs=5")
-    assert code == 0, said
-    assert "no better instance-F1 since epoch 1." in said
-
-
 def test_a_terminal_shows_a_bar_over_the_whole_training(monkeypatch):
     screen = Console(file=io.StringIO(), force_terminal=True, width=80)
     monkeypatch.setattr(cli_progress, "stderr", screen)
@@ -258,17 +241,6 @@ def test_a_terminal_shows_a_bar_over_the_whole_training(monkeypatch):
     for part in ("epoch 2/28", "set-probability", "loss 3.25", "1,234 docs/s", "left"):
         assert part in last
     assert "word2vec" not in last
-
-
-def test_a_terminal_counts_documents_without_a_known_end(monkeypatch):
-    screen = Console(file=io.StringIO(), force_terminal=True, width=80)
-    monkeypatch.setattr(cli_progress, "stderr", screen)
-    with cli_progress.documents_progress() as advance:
-        for _ in range(3):
-            advance("tagging", 500)
-    last = [line for line in screen.file.getvalue().splitlines() if "tagging" in line][-1]
-    assert "1,500 documents" in last
-    assert "left" not in last
 
 
 def test_without_a_terminal_activities_are_written_when_they_start(monkeypatch):

@@ -48,13 +48,6 @@ def test_folds_are_of_equal_size_and_follow_the_seed():
     assert set(choose_folds(3, seed=0)) == {0, 1, 2}
 
 
-def test_a_single_document_has_no_log_odds(tiny):
-    config = tiny_config(WIDE)
-    _, data = make_training_data(tiny, config.classical)
-    one = replace(data, features=data.features[:1], label_sets=data.label_sets.take(ONE))
-    assert not cross_fit(one, config, choose_folds(1, seed=0)).any()
-
-
 def test_an_untrained_sigmoid_is_br(tiny):
     """For new documents; those of the train part have the log-odds of other fits."""
     config = tiny_config(WIDE)

@@ -10,9 +10,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from setrnn.config import TrainingSettings
-from setrnn.errors import ModelError, StoppedError
+from setrnn.errors import ModelError, StoppedError, TrainingError
 from setrnn.model.network import Network, select_prefix
-from setrnn.training.failures import not_finite
 from setrnn.training.optimizer import AveragedNetwork
 from setrnn.training.run_folder import Checkpoint, Position, RunFolder
 
@@ -94,22 +93,37 @@ class Keeper:
         if self.is_stopping:
             assert self.run is not None, "without a folder, Ctrl-C raises KeyboardInterrupt"
             self.save()
-            best, hint = self.position.best_epoch, ""
+            best, way_out = self.position.best_epoch, "Resume with --resume"
             if best:  # no further epoch fits the time that is already used
                 minutes = max(self.position.seconds / 60, 0.01)
-                hint = (
+                way_out += (
                     f", or keep epoch {best}, the best so far, with --resume --budget {minutes:.2f}"
                 )
             raise StoppedError(
                 f"Stopped in epoch {self.position.epoch + 1} after "
                 f"{self.position.n_documents:,} documents. The run is saved in {self.run.folder}. "
-                f"Resume with --resume{hint}."
+                f"{way_out}."
             )
 
     def check_weights(self) -> None:
         """Refuse weights that are not finite; this waits for the device once."""
         if not torch.stack([each.isfinite().all() for each in self.network.parameters()]).all():
-            raise not_finite(self.position, self.settings)
+            raise self.not_finite()
+
+    def not_finite(self) -> TrainingError:
+        """Return the error for a loss or a weight that is not a finite number."""
+        settings, position = self.settings, self.position
+        way_out = f"Lower training.learning_rate (now {settings.learning_rate:g})"
+        if settings.clip_norm:
+            way_out += f" or training.clip_norm (now {settings.clip_norm:g})"
+        else:
+            way_out += ", or set training.clip_norm"
+        if settings.precision != "float32":
+            way_out += ", or set training.precision=float32"
+        return TrainingError(
+            f"The loss is not finite in epoch {position.epoch + 1}, batch {position.batch} or "
+            f"shortly before. {way_out}. Earlier checkpoints are kept."
+        )
 
     def keep_best(self, value: float) -> None:
         """Keep the weights of the current epoch as the best."""
@@ -133,7 +147,7 @@ def training_state(network: nn.Module, optimizer: Optimizer) -> dict[str, Tensor
         for key, value in optimizer.state.get(parameter, {}).items():
             tensors[f"{_OPTIMIZER}{key}.{name}"] = value
     tensors["random.cpu"] = torch.get_rng_state()
-    if _is_on_gpu(network):
+    if next(network.parameters()).is_cuda:
         tensors["random.cuda"] = torch.cuda.get_rng_state()
     return tensors
 
@@ -149,12 +163,8 @@ def restore_training_state(
             if value is not None:
                 optimizer.state[parameter][key] = value.clone().to(parameter.device)
     torch.set_rng_state(tensors["random.cpu"])
-    if _is_on_gpu(network) and "random.cuda" in tensors:
+    if next(network.parameters()).is_cuda and "random.cuda" in tensors:
         torch.cuda.set_rng_state(tensors["random.cuda"])
-
-
-def _is_on_gpu(network: nn.Module) -> bool:
-    return next(network.parameters()).is_cuda
 
 
 def _add_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

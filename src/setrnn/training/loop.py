@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
@@ -26,15 +24,10 @@ from setrnn.methods import Method, find_method
 from setrnn.metrics import is_better
 from setrnn.model.network import Network
 from setrnn.objectives import Objective, find_objective
-from setrnn.progress import Epoch, OnProgress, Progress, ignore_progress
+from setrnn.progress import Epoch, OnProgress, Progress, ignore_progress, log
 from setrnn.systems.empty_set import fit_empty_set
 from setrnn.systems.registry import find_system
-from setrnn.training.failures import (
-    explain_full_gpu,
-    not_finite,
-    polite_interrupts,
-    suggest_smaller_batches,
-)
+from setrnn.training.failures import explain_full_gpu, polite_interrupts
 from setrnn.training.gradients import Gradients
 from setrnn.training.keeper import Keeper
 from setrnn.training.optimizer import learning_rate, make_optimizer, set_learning_rate
@@ -43,10 +36,6 @@ from setrnn.training.run_folder import Checkpoint, Position, RunFolder
 from setrnn.training.validation import has_valid, validate
 
 SECONDS_BETWEEN_REPORTS = 0.5  # reading the loss makes the GPU wait
-SLOW_SHARE = 0.1  # of the best speed so far: training has become slow
-SPEED_SECONDS = 5.0  # that a speed is measured over: single batches differ a lot
-
-_log = logging.getLogger(__name__)
 
 
 class Trainer:
@@ -82,7 +71,6 @@ class Trainer:
         precision = self.settings.precision
         self.gradients = Gradients(network, device, n_orders, precision, self.ranks)
         self._reported_at = 0.0
-        self._watch = SpeedWatch()
 
     def fit(self, checkpoint: Checkpoint | None = None) -> None:
         """Train to the end; the network then has the weights of the best epoch."""
@@ -132,11 +120,13 @@ class Trainer:
         position, batches = self.position, self._batches()
         objective = find_objective(self._objective_name())
         start, n_before = time.perf_counter(), position.n_documents
-        since, n_seen = start, 0  # the last report
         # One sum over the whole epoch: a stop in between changes no bit of it.
         loss_sum = torch.tensor(position.loss_sum, dtype=torch.float64, device=self.device)
         self.network.train()
-        way_out = suggest_smaller_batches(self.settings)
+        way_out = (
+            f"Lower training.batch_size (now {self.settings.batch_size}) and resume with --resume, "
+            "or train again with a lower text.windows, text.max_words or search.beam_width."
+        )
         with explain_full_gpu("A batch", way_out), self.gradients.threads():
             left = batches[position.batch :]
             for rows, pieces in zip(left, prefetch(self._make_batch, left), strict=True):
@@ -148,12 +138,9 @@ class Trainer:
                 is_stopping = self.keeper.listen()
                 if is_stopping or position.batch == len(batches) or self._is_time_to_report():
                     position.loss_sum = float(loss_sum)
-                    n_documents = position.n_documents - n_before
-                    now = time.perf_counter()
-                    position.documents_per_second = n_documents / (now - start)
-                    self._watch.add(self._objective_name(), n_documents - n_seen, now - since)
+                    seconds = time.perf_counter() - start
+                    position.documents_per_second = (position.n_documents - n_before) / seconds
                     self._report()
-                    n_seen, since = n_documents, time.perf_counter()
 
     def _step(
         self, pieces: list[Batch], objective: Objective, n_documents: int | None = None
@@ -188,7 +175,7 @@ class Trainer:
             "documents_per_second": round(position.documents_per_second, 1),
         }
         position.history.append(row | scores)
-        position.end_epoch()
+        position.start_epoch(position.epoch + 1)
         position.is_finished = self.ranks.any(self._is_finished())
         if self.run is not None:
             self.run.write_epochs(position.history)
@@ -228,7 +215,7 @@ class Trainer:
     def _report(self) -> None:
         """Check the loss, stop if asked to, save if it is due, and report the progress."""
         if not isfinite(self.position.loss_sum):
-            raise not_finite(self.position, self.settings)
+            raise self.keeper.not_finite()
         self.keeper.stop_if_asked()
         if self.keeper.is_due():
             self.keeper.save()
@@ -281,38 +268,6 @@ class Trainer:
         return Progress("training", self._n_documents_done(), n_total, epoch=epoch)
 
 
-@dataclass
-class SpeedWatch:
-    """Compares the recent speed with the best one so far, per objective; warns once per fall."""
-
-    objective: str = ""
-    best: float = 0.0  # documents/s
-    is_slow: bool = False  # a warning was given
-    n_documents: int = 0  # recently, in these seconds
-    seconds: float = 0.0
-
-    def add(self, objective: str, n_documents: int, seconds: float) -> None:
-        """Count documents that were trained on in some seconds; warn if it became slow."""
-        if objective != self.objective:  # another objective has another speed
-            self.objective, self.best, self.is_slow = objective, 0.0, False
-            self.n_documents, self.seconds = 0, 0.0
-        self.n_documents += n_documents
-        self.seconds += seconds
-        if self.seconds < SPEED_SECONDS:
-            return
-        speed = self.n_documents / self.seconds
-        self.n_documents, self.seconds = 0, 0.0
-        self.best = max(self.best, speed)
-        was_slow, self.is_slow = self.is_slow, speed <= SLOW_SHARE * self.best
-        if self.is_slow and not was_slow:
-            _log.warning(
-                "Training has slowed down to %s documents/s, from %s: is another program using "
-                "the processor or the GPU?",
-                f"{speed:,.0f}",
-                f"{self.best:,.0f}",
-            )
-
-
 def list_training_documents(prepared: Prepared, config: Config) -> TrainingDocuments:
     """Return the documents of the train part."""
     part = prepared.split("train")
@@ -351,11 +306,8 @@ def objective_at(method: Method, epoch: int, settings: TrainingSettings) -> str:
 
 def is_best(scores: Mapping[str, float], position: Position, metric: str) -> bool:
     """Return whether scores are better than those of the best epoch; False without scores."""
-    if metric not in scores:
-        return False
-    if position.best_epoch == 0:
-        return True
-    return is_better(scores[metric], position.best_value, metric)
+    is_first = position.best_epoch == 0
+    return metric in scores and (is_first or is_better(scores[metric], position.best_value, metric))
 
 
 def is_finished(position: Position, settings: TrainingSettings) -> bool:
@@ -397,13 +349,13 @@ def change_epochs(
                 f"objective. Resume it with training.epochs={n_before}, or use another --out."
             )
     if position.epoch == n_epochs:
-        position.restart_epoch()
-        _log.info(
+        position.start_epoch(n_epochs)
+        log.info(
             "Epoch %d is finished: the run ends there, instead of after %d.", n_epochs, n_before
         )
         return
     rate = learning_rate(position.epoch / n_epochs, settings)
-    _log.info(
+    log.info(
         f"The run continues after epoch {position.epoch} with {n_epochs} epochs instead of "
         f"{n_before}: the learning rate is now that of a run of {n_epochs} epochs ({rate:.2g})."
     )

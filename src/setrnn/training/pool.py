@@ -11,19 +11,17 @@ import time
 import traceback
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from setrnn.errors import SetRNNError, find_memory_problem
+from setrnn.errors import SetRNNError, find_memory_problem, is_full_gpu
 from setrnn.progress import OnProgress, Progress, ignore_progress, log
 
 OVER_BUDGET = "over budget"
 FULL_GPU = "full GPU"
-# In the messages of torch, of the libraries that it calls, and in ours.
-FULL_GPU_WORDS = ("out of memory", "STATUS_ALLOC_FAILED", "GPU's memory")
 TICK = 1.0  # seconds after which a wait ends, so that Ctrl-C is heard on every system
 MIN_PAUSE = 0.2  # seconds between two messages of a job that say the same
 LEAVING_SECONDS = 30.0  # a process that has sent its result is killed after them
@@ -42,11 +40,12 @@ class Failure:
 
 def describe_error(error: Exception) -> Failure:
     """Describe an error in one line, with its class unless it is our own."""
-    if any(words in str(error) for words in FULL_GPU_WORDS):
-        own = str(error) if isinstance(error, SetRNNError) else "The GPU's memory is too small."
+    is_ours = isinstance(error, SetRNNError)
+    if is_full_gpu(error) or is_full_gpu(error.__cause__):
+        own = error if is_ours else "The GPU's memory is too small."
         return Failure(FULL_GPU, f"{own} Try fewer jobs at a time.")
     message = find_memory_problem(error) or " ".join(str(error).split())[:300]
-    if not isinstance(error, SetRNNError):
+    if not is_ours:
         message = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return Failure(type(error).__name__, message)
 
@@ -197,10 +196,8 @@ def run_jobs(
                     n_at_once = n_beside
                     waiting.insert(0, ended.job)
                     log.warning(
-                        "%s will run again: the GPU's memory is full: at most %d at a time for "
-                        "now.",
-                        ended.job.name,
-                        n_beside,
+                        f"The GPU's memory is full: {ended.job.name} will run again, with at most "
+                        f"{n_beside} at a time for now."
                     )
                     continue
                 if ended.failure is None:
@@ -325,24 +322,25 @@ class _Messenger:
             self._messages.send(("progress", event))
 
 
-@dataclass
 class Overall:
     """The progress of several jobs together, weighted by their expected costs.
 
     Used as the callback of the jobs: it passes their progress on.
     """
 
-    name: str  # of the jobs, such as "runs"
-    costs: Mapping[str, float]  # per job
-    on_progress: OnProgress
-    n_ended: int = 0  # counts jobs that were done before, too
-    n_failed: int = 0
-    shares: dict[str, float] = field(default_factory=dict)  # that are done, per job
-    clock: Callable[[], float] = time.monotonic
-
-    def __post_init__(self) -> None:
-        self._start = self.clock()
-        self._n_total = self.n_ended + len(self.costs)
+    def __init__(
+        self,
+        name: str,
+        costs: Mapping[str, float],
+        on_progress: OnProgress,
+        n_done: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin jobs of one kind, such as "runs", with their costs by name, beside done ones."""
+        self.name, self.costs, self.on_progress, self.clock = name, costs, on_progress, clock
+        self.n_ended, self.n_failed, self._n_total = n_done, 0, n_done + len(costs)
+        self.shares: dict[str, float] = {}  # that are done, per job
+        self._start = clock()
 
     def __call__(self, event: Progress) -> None:
         """Pass on the progress of one job, and report that of all."""
@@ -360,17 +358,15 @@ class Overall:
             self.n_failed += 1
             result = f"failed: {ended.failure.message.rstrip('.')}"
         self(Progress(name, 1.0, 1.0, unit="", detail="done", part_of=self.name))
-        done, total = self._work_done(), sum(self.costs.values())
-        about = ""
+        about, done = "", self._work_done()
         if self.n_ended < self._n_total and done:  # extrapolate from the work that is done
-            left = (self.clock() - self._start) * (total - done) / done
+            left = (self.clock() - self._start) * (sum(self.costs.values()) - done) / done
             about = f", about {format_duration(left)} left"
-        duration = format_duration(ended.seconds)
-        log.info(f"{name}: {result}; {duration} ({self._count()}{about})")
+        log.info(f"{name}: {result}; {format_duration(ended.seconds)} ({self._count()}{about})")
 
     def _report(self) -> None:
-        done, total = self._work_done(), sum(self.costs.values())
-        self.on_progress(Progress(self.name, done, total, unit="", detail=self._count()))
+        total = sum(self.costs.values())
+        self.on_progress(Progress(self.name, self._work_done(), total, "", self._count()))
 
     def _count(self) -> str:
         failed = f", {self.n_failed} failed" if self.n_failed else ""

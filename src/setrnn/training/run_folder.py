@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from setrnn.config import Config
+from setrnn.config import Config, flatten
 from setrnn.data.disk import explain_failed_write, locked, remove_leftovers, whole_file
 from setrnn.errors import ConfigError, ModelError
 from setrnn.training.ranks import find_ranks
@@ -48,7 +48,7 @@ CHANGEABLE = {
     "config.training.valid_documents",
     "config.encoder.learning_rate",
 }
-_OURS = re.compile(r"((last|targets|best-epoch-\d+)\.safetensors|epochs\.csv|saved)")
+_OURS = re.compile(r"(last|targets|best-epoch-\d+)\.safetensors|epochs\.csv|saved|first")
 _KEY = "setrnn"
 
 
@@ -67,14 +67,9 @@ class Position:
     is_finished: bool = False
     history: list[dict[str, Any]] = field(default_factory=list)  # one row per epoch
 
-    def restart_epoch(self) -> None:
-        """Return to the first batch of the current epoch."""
-        self.batch, self.n_documents, self.loss_sum = 0, 0, 0.0
-
-    def end_epoch(self) -> None:
-        """Move to the first batch of the next epoch."""
-        self.epoch += 1
-        self.restart_epoch()
+    def start_epoch(self, epoch: int) -> None:
+        """Move to the first batch of an epoch."""
+        self.epoch, self.batch, self.n_documents, self.loss_sum = epoch, 0, 0, 0.0
 
 
 @dataclass(frozen=True)
@@ -124,21 +119,17 @@ def check_run(folder: Path, resume: bool) -> None:
             f"{folder} holds the members of a model trained without a method. Remove it, or use "
             "another --out."
         )
-    if not all(_OURS.fullmatch(name) or name == FIRST or name.startswith(".") for name in names):
+    if not all(_OURS.fullmatch(name) or name.startswith(".") for name in names):
         raise ModelError(f"{folder} exists and is not a run of setrnn. Use another --out.")
-    if resume or not has_run(folder):
+    if resume or LAST not in names:
         return
-    position = read_state(folder / LAST).position
-    if not position.is_finished:
-        raise ConfigError(
-            f"{folder} holds an unfinished run (epoch {position.epoch + 1}). Add --resume to "
-            "continue it, or remove the folder."
-        )
-    if not (folder / SAVED).is_file():
-        raise ConfigError(
-            f"{folder} holds a finished run whose model was not written. Add --resume to write it, "
-            "or remove the folder."
-        )
+    position = read_state(folder)[0]
+    if position.is_finished and SAVED in names:
+        return
+    what, way = f"an unfinished run (epoch {position.epoch + 1})", "continue"
+    if position.is_finished:
+        what, way = "a finished run whose model was not written", "write"
+    raise ConfigError(f"{folder} holds {what}. Add --resume to {way} it, or remove the folder.")
 
 
 def list_names(folder: Path) -> list[str]:
@@ -161,8 +152,7 @@ class RunFolder:
     """
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
-        self.folder = folder
-        self.identity = dict(identity)
+        self.folder, self.identity = folder, dict(identity)
         self._saved_best = 0
         self._writes = find_ranks().is_first
 
@@ -175,25 +165,38 @@ class RunFolder:
         if not (resume and has_run(self.folder)):
             return None
         found = read_checkpoint(self.folder / LAST)
-        before, now = _flatten(found.identity), _flatten(self.identity)
-        self._check_same_run(before, now)
+        before, now = flatten(found.identity), flatten(self.identity)
+        if before.get("data") != now.get("data"):
+            raise ConfigError(
+                f"{self.folder} is a run on other data. Resume it with the same data, or use "
+                "another --out."
+            )
+        for name in sorted({*before, *now} - CHANGEABLE):
+            old, new = before.get(name), now.get(name)
+            if old != new:
+                raise ConfigError(
+                    f"{self.folder} is a run with {name.removeprefix('config.')}="
+                    f"{json.dumps(old)}, not {json.dumps(new)}. Resume it with the same value, or "
+                    "use another --out."
+                )
         if before.get(BATCH_SIZE) != now.get(BATCH_SIZE):
-            found.position.restart_epoch()
+            found.position.start_epoch(found.position.epoch)
         return found
 
     def begin(self, checkpoint: Checkpoint | None) -> None:
         """Prepare the folder to continue from a checkpoint; without one, remove older files."""
         if not self._writes:
             return
+        kept = {FIRST}
+        if TEACHER in self.identity:
+            kept.add(TARGETS)  # they were made for this run
         with explain_failed_write(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             remove_leftovers(self.folder)
             # Without the checkpoint there is no run: a kill in between leaves no part of one.
             for file in sorted(self.folder.iterdir(), key=lambda each: each.name != LAST):
                 is_old = checkpoint is None or file.name == SAVED
-                if file.name == TARGETS and TEACHER in self.identity:
-                    is_old = False  # they were made for this run
-                if is_old and _OURS.fullmatch(file.name):
+                if is_old and file.name not in kept and _OURS.fullmatch(file.name):
                     file.unlink()
             self._saved_best = checkpoint.position.best_epoch if checkpoint else 0
 
@@ -206,8 +209,8 @@ class RunFolder:
         """
         if not self._writes:
             return
+        file = self._best_file(position.best_epoch)
         if best is not None and position.best_epoch != self._saved_best:
-            file = self._best_file(position.best_epoch)
             write_checkpoint(file, Checkpoint(best, position, self.identity))
             self._saved_best = position.best_epoch
         write_checkpoint(self.folder / LAST, Checkpoint(tensors, position, self.identity))
@@ -227,26 +230,11 @@ class RunFolder:
         writer = csv.DictWriter(text, list(history[0]))
         writer.writeheader()
         writer.writerows(history)
-        file = self.folder / EPOCHS
-        with whole_file(file) as stream:
+        with whole_file(self.folder / EPOCHS) as stream:
             stream.write(text.getvalue().encode())
 
     def _best_file(self, epoch: int) -> Path:
         return self.folder / f"best-epoch-{epoch}.safetensors"
-
-    def _check_same_run(self, before: Mapping[str, str], now: Mapping[str, str]) -> None:
-        if before.get("data") != now.get("data"):
-            raise ConfigError(
-                f"{self.folder} is a run on other data. Resume it with the same data, or use "
-                "another --out."
-            )
-        for name in sorted({*before, *now} - CHANGEABLE):
-            if before.get(name) != now.get(name):
-                setting = name.removeprefix("config.")
-                raise ConfigError(
-                    f"{self.folder} is a run with {setting}={before.get(name)}, not "
-                    f"{now.get(name)}. Resume it with the same value, or use another --out."
-                )
 
 
 def write_checkpoint(file: Path, checkpoint: Checkpoint) -> None:
@@ -267,48 +255,30 @@ def write_checkpoint(file: Path, checkpoint: Checkpoint) -> None:
 
 def read_checkpoint(file: Path) -> Checkpoint:
     """Read a checkpoint, and check that it is complete."""
-    from safetensors import safe_open
-
-    with _refuse_damage(file), safe_open(file, framework="pt") as opened:
-        state = _read_state(opened.metadata())
+    with _opened(file) as (opened, state):
         tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
         if state["checksum"] != _checksum(tensors):
             raise ValueError
         return Checkpoint(tensors, Position(**state["position"]), state["identity"])
 
 
-def read_state(file: Path) -> Checkpoint:
-    """Read how far a run has come, and which run it is, without its tensors."""
-    from safetensors import safe_open
-
-    with _refuse_damage(file), safe_open(file, framework="pt") as opened:
-        state = _read_state(opened.metadata())
-        return Checkpoint({}, Position(**state["position"]), state["identity"])
-
-
-def keep_epochs(config: Config, folder: Path | None) -> Config:
-    """Return the settings with the number of epochs of the run to resume, unless they have one."""
-    if config.training.epochs or folder is None:
-        return config
-    runs = [each for each in (folder, folder / FIRST) if has_run(each)]
-    if not runs:
-        return config
-    n_epochs = read_state(runs[0] / LAST).identity["config"]["training"]["epochs"]
-    return replace(config, training=replace(config.training, epochs=n_epochs))
-
-
-def list_objectives(folder: Path) -> set[str]:
-    """Return the objectives of the finished epochs of a run; none if there is no run."""
-    position = read_state(folder / LAST).position if has_run(folder) else Position()
-    return {row["objective"] for row in position.history}
+def read_state(folder: Path) -> tuple[Position, dict[str, Any]]:
+    """Read how far a run has come, and its identity, without its tensors."""
+    with _opened(folder / LAST) as (_, state):
+        return Position(**state["position"]), state["identity"]
 
 
 @contextmanager
-def _refuse_damage(file: Path) -> Iterator[None]:
-    from safetensors import SafetensorError
+def _opened(file: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Open a checkpoint and read its state; raise ModelError if it is damaged."""
+    from safetensors import SafetensorError, safe_open
 
     try:
-        yield
+        with safe_open(file, framework="pt") as opened:
+            state = json.loads((opened.metadata() or {})[_KEY])
+            if state["format"] != FORMAT:
+                raise ValueError
+            yield opened, state
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise ModelError(
             f"{file} is damaged, or from another version of setrnn. Remove {file.parent} and train "
@@ -316,11 +286,20 @@ def _refuse_damage(file: Path) -> Iterator[None]:
         ) from error
 
 
-def _read_state(metadata: Mapping[str, str] | None) -> dict[str, Any]:
-    state: dict[str, Any] = json.loads((metadata or {})[_KEY])
-    if state["format"] != FORMAT:
-        raise ValueError
-    return state
+def keep_epochs(config: Config, folder: Path | None) -> Config:
+    """Return the settings with the number of epochs of the run to resume, unless they have one."""
+    if config.training.epochs or folder is None:
+        return config
+    for each in (folder, folder / FIRST):
+        if has_run(each):
+            n_epochs = read_state(each)[1]["config"]["training"]["epochs"]
+            return replace(config, training=replace(config.training, epochs=n_epochs))
+    return config
+
+
+def read_history(folder: Path) -> list[dict[str, Any]]:
+    """Return the finished epochs of a run; none if there is no run."""
+    return read_state(folder)[0].history if has_run(folder) else []
 
 
 def _checksum(tensors: Mapping[str, Tensor]) -> int:
@@ -330,13 +309,3 @@ def _checksum(tensors: Mapping[str, Tensor]) -> int:
         checksum = zlib.crc32(name.encode(), checksum)
         checksum = zlib.crc32(np.ascontiguousarray(tensors[name].numpy()).data, checksum)
     return checksum
-
-
-def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    flat: dict[str, str] = {}
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= _flatten(value, f"{prefix}{name}.")
-        else:
-            flat[f"{prefix}{name}"] = json.dumps(value)
-    return flat

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,16 +14,16 @@ from torch import Tensor
 from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.batches import TrainingDocuments
 from setrnn.data.prepared import Prepared
-from setrnn.errors import ConfigError
+from setrnn.data.text.subwords import check_same_tokenizer
+from setrnn.errors import ConfigError, DataError
 from setrnn.methods import Method, find_method
 from setrnn.model.devices import find_device
 from setrnn.model.encoders import find_encoder
 from setrnn.model.network import make_network, rebuild_network
-from setrnn.progress import OnProgress, ignore_progress
+from setrnn.progress import OnProgress, ignore_progress, log
 from setrnn.systems.empty_set import fit_empty_set
 from setrnn.systems.registry import find_system
 from setrnn.systems.system import System
-from setrnn.training.failures import check_data, check_incomplete, check_set_sizes
 from setrnn.training.loop import (
     Trainer,
     change_epochs,
@@ -33,10 +32,11 @@ from setrnn.training.loop import (
 )
 from setrnn.training.optimizer import speed_up_rows
 from setrnn.training.ranks import find_ranks
-from setrnn.training.run_folder import FIRST, LAST, RunFolder, has_run, read_state
+from setrnn.training.run_folder import FIRST, RunFolder, read_history
 from setrnn.training.wide import add_wide
 
-_log = logging.getLogger(__name__)
+# Objectives that compare the labels of a model with a whole set.
+NO_SET_PROBABILITY = ("optimal-completion", "set-reward")
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,34 @@ def check_method(method: Method, config: Config) -> None:
         find_encoder(config.encoder.name).check(config)
 
 
+def check_documents(method: Method, prepared: Prepared, config: Config) -> None:
+    """Refuse training documents that a network cannot be trained on."""
+    train = prepared.split("train")
+    if not len(train) or not len(prepared.labels):
+        what = "labels" if len(train) else "documents"
+        raise DataError(f"The train part of {prepared.name} has no {what}: nothing to learn.")
+    longest = int(train.labels.lengths.argmax())
+    largest, most = int(train.labels.lengths[longest]), find_system(method).max_training_labels
+    if largest > config.model.max_labels:
+        name = train.ids(longest, longest + 1)[0]
+        raise DataError(
+            f"Document '{name}' of train has {largest} labels, more than model.max_labels "
+            f"({config.model.max_labels}). Raise it: --set model.max_labels={largest}"
+        )
+    if most is not None and largest > most:
+        raise DataError(
+            f"A document of train has {largest} labels, but '{method.name}' can be trained on at "
+            f"most {most} per document. Train set-rnn instead."
+        )
+    # A method from outside may have any objective: that of each set is taken as its log p.
+    if train.unknown is not None and method.objective in NO_SET_PROBABILITY:
+        raise DataError(
+            f"{int((~train.is_complete).sum()):,} documents of train have labels that are not "
+            f"known, and '{method.name}' needs whole label sets. Train set-rnn instead, or leave "
+            "these documents out."
+        )
+
+
 def train_network(
     method: Method, prepared: Prepared, config: Config, options: TrainOptions
 ) -> Trained:
@@ -112,9 +140,9 @@ def train_network(
     part: the last epoch is used then), and the seconds that training took.
     """
     find_device(options.device)  # raises if there is none
-    check_data(prepared, config, has_own_tokenizer=options.start is not None)
-    check_set_sizes(prepared, find_system(method).max_training_labels, method.name)
-    check_incomplete(prepared, method)
+    if options.start is None:  # else the encoder of its tokenizer may be gone
+        check_same_tokenizer(prepared.folder, config, prepared.encoder)
+    check_documents(method, prepared, config)
     count_first_epochs(method, config.training)  # raises if an objective gets no epoch
     run = checkpoint = None
     first: dict[str, Any] = {}
@@ -153,11 +181,10 @@ def train_first(
     folder = None if options.run_folder is None else options.run_folder / FIRST
     if is_begun:
         assert folder is not None
-        epochs = read_state(folder / LAST).position.history if has_run(folder) else []
-        return options, {"first_epochs": epochs}
+        return options, {"first_epochs": read_history(folder)}
     if folder is not None and not options.resume and find_ranks().is_first:
         shutil.rmtree(folder, ignore_errors=True)
-    _log.info("%s starts from %s, which is trained first.", method.name, other.name)
+    log.info("%s starts from %s, which is trained first.", method.name, other.name)
     limit = options.max_seconds
     first_options = replace(
         options, run_folder=folder, max_seconds=None if limit is None else limit / 2

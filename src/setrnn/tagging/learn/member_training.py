@@ -32,7 +32,7 @@ from setrnn.tagging.learn.planning import Planner, least_epochs, without_learned
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.pool import Ended, Job, run_jobs
-from setrnn.training.run_folder import list_objectives, run_folder_of
+from setrnn.training.run_folder import read_history, run_folder_of
 from setrnn.training.schedule import fit_to_data
 from setrnn.training.speed import Speed, measure_speed, time_prediction
 from setrnn.training.start import TrainOptions
@@ -143,7 +143,7 @@ class MemberTraining:
     def _is_too_late(self, candidate: Candidate) -> bool:
         """Return whether no time is left for a network; one with a finished epoch needs none."""
         place = self.folder.place(candidate.name)
-        has_epoch = place is not None and bool(list_objectives(run_folder_of(place)))
+        has_epoch = place is not None and bool(read_history(run_folder_of(place)))
         return candidate.is_network and not has_epoch and self.planner.seconds_left() <= 0
 
     def _prepare(self, candidate: Candidate) -> Planned:
