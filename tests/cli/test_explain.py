@@ -53,7 +53,7 @@ def test_independent_labels_are_explained_by_their_words_and_sets(setrnn, tagger
     assert "Step by step" not in page.read_text()
 
 
-def test_features_are_parted_by_commas_or_repeated(setrnn, model):
+def test_features_are_separated_by_commas_or_repeated(setrnn, model):
     result = setrnn(
         "explain", model, "--text", "x", "--features", "money, prices", "--features", "none such"
     )

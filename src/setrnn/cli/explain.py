@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,15 +16,13 @@ from setrnn.cli.options import Device, JsonFile, Model, Rule
 from setrnn.cli.progress import load_model
 from setrnn.data.disk import check_file_place, whole_file
 from setrnn.errors import ConfigError
-from setrnn.tagging.explain.render import list_label_rows, list_step_rows
 
 if TYPE_CHECKING:
-    from setrnn.tagging.explain.explain import Explanation
-    from setrnn.tagging.explain.words import WeightedWord
+    from setrnn.tagging.explain.explain import Explanation, NamedSet, Step
+    from setrnn.tagging.explain.words import LabelWords
 
-WORDS_SHOWN, MIN_SHARE = 4, 0.005  # of the attention of each step
-WORDS_FOR, WORDS_AGAINST = 4, 2  # of each label
-MIN_WEIGHT = 0.1  # of the strongest word of the label
+WORDS_FOR, WORDS_AGAINST = 4, 2  # of each label or step
+MIN_WEIGHT = 0.1  # of the strongest word of the label or step
 NUMBERS = ("", "p", "score", "bias")  # columns
 SCORE_HINT = "score (log-odds) = bias + what all words, pairs and earlier labels add"
 
@@ -95,31 +92,26 @@ def _show(explanation: Explanation) -> None:
         Text.assemble(
             "The given set " if explanation.is_given else f"{explanation.method} predicts ",
             (labels_text(predicted.labels), "bold green"),
-            f": set A below, p {set_prob(predicted.probability, predicted.is_exact)}",
+            f": set A below, p {_set_prob(predicted)}",
             f" by its member {explanation.member}" if explanation.member else "",
         )
     )
     if explanation.label_words:
         _print("The words for each label (+) and against it (-).", _label_table(explanation))
-        if explanation.has_scores:
+        if explanation.label_words[0].score is not None:
             stdout.print(Text(SCORE_HINT), style="dim")
     if explanation.sequences:
-        rows = [(each.probability, each.set_name, each.labels) for each in explanation.sequences]
         title = (
             "Its most probable orders."
             if explanation.is_given
             else "The most probable sequences; those of the predicted set are bold."
         )
-        _print(title, sequences_table(rows, predicted.name))
+        _print(title, _sequences_table(explanation))
     if not explanation.is_given:
         title = "Their sets" if explanation.sequences else "The most probable sets"
         how = {"set": "the most probable set", "sequence": "the set of the best sequence"}
         by = how.get(str(explanation.rule), f"the best set by rule {explanation.rule}")
-        sets = [
-            (set_prob(each.probability, each.is_exact), each.name, each.labels)
-            for each in explanation.sets
-        ]
-        _print(f"{title}; the predicted one is {by}.", sets_table(sets))
+        _print(f"{title}; the predicted one is {by}.", _sets_table(explanation))
     if explanation.sequences and not all(each.is_exact for each in explanation.sets):
         text = f"≥ a lower bound: more orders than the beam holds ({explanation.beam_width})"
         stdout.print(Text(text), style="dim")
@@ -150,56 +142,53 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def sequences_table(rows: Iterable[tuple[float, str, Sequence[str]]], predicted: str) -> Table:
-    """Lay out sequences, each with its probability, the name of its set and its labels.
-
-    Those of the predicted set are bold.
-    """
+def _sequences_table(explanation: Explanation) -> Table:
+    """Lay out the sequences; those of the predicted set are bold."""
     table = _table("p", "set", "sequence")
-    for probability, name, labels in rows:
-        style = "bold green" if name == predicted else ""
-        text = Text(" → ".join(labels) or "(no label)")
-        table.add_row(_prob(probability), name, text, style=style)
+    for each in explanation.sequences:
+        style = "bold green" if each.set_name == explanation.predicted.name else ""
+        text = Text(" → ".join(each.labels) or "(no label)")
+        table.add_row(_prob(each.probability), each.set_name, text, style=style)
     return table
 
 
-def sets_table(rows: Iterable[tuple[str, str, Sequence[str]]]) -> Table:
-    """Lay out sets, each with its probability, name and labels; the predicted one is first."""
+def _sets_table(explanation: Explanation) -> Table:
+    """Lay out the sets; the predicted one is first."""
     table = _table("p", "set", "labels")
-    for probability, name, labels in rows:
-        style = "" if table.rows else "bold green"
-        table.add_row(probability, name, Text(labels_text(labels)), style=style)
+    for each in explanation.sets:
+        style, text = "" if table.rows else "bold green", Text(labels_text(each.labels))
+        table.add_row(_set_prob(each), each.name, text, style=style)
     return table
 
 
 def _label_table(explanation: Explanation) -> Table:
     """Lay out the words for and against each label; labels that are not in the set are dim."""
-    scores = ("score", "bias") if explanation.has_scores else ()
-    table = _table("label", "p", *scores, "words")
-    for each in list_label_rows(explanation, WORDS_FOR, WORDS_AGAINST, MIN_WEIGHT):
+    has_scores = explanation.label_words[0].score is not None
+    table = _table("label", "p", *(("score", "bias") if has_scores else ()), "words")
+    for each in explanation.label_words:
         score = each.score
-        values = () if score is None else (f"{score.total:+.2f}", f"{score.bias:+.2f}")
         table.add_row(
-            Text(each.name + (" (left out)" if each.is_left_out else "")),
+            Text(each.label + ("" if each.is_in_set else " (left out)")),
             _prob(each.probability),
-            *(values or [""] * len(scores)),
-            _join_words([word for word in each.words if abs(word.weight) >= MIN_SHARE], "+.2f"),
-            style="dim" if each.is_left_out else "",
+            *(() if score is None else (f"{score.total:+.2f}", f"{score.bias:+.2f}")),
+            _join_words(explanation, each, "+.2f"),
+            style="" if each.is_in_set else "dim",
         )
     return table
 
 
 def _step_table(explanation: Explanation) -> Table:
     table = _table("", "label", "p", "words attended to, with their shares")
-    steps = list_step_rows(explanation, WORDS_SHOWN, MIN_SHARE)
-    for number, each in enumerate(steps, 1):
-        name = Text(each.name, "dim" if number == len(steps) else "")
-        table.add_row(str(number), name, _prob(each.probability), _join_words(each.words, ".2f"))
+    for number, each in enumerate(explanation.steps, 1):
+        name = Text("STOP", "dim") if each.label is None else Text(each.label)
+        words = _join_words(explanation, each, ".2f")
+        table.add_row(str(number), name, _prob(each.probability), words)
     return table
 
 
-def _join_words(words: Sequence[WeightedWord], number: str) -> Text:
+def _join_words(explanation: Explanation, row: LabelWords | Step, number: str) -> Text:
     """Join words with how often they were read, what they are and their weights."""
+    words = explanation.strongest(row, WORDS_FOR, WORDS_AGAINST, MIN_WEIGHT)
     if not words:
         return Text("(no word stands out)", "dim")
     parts = [
@@ -213,9 +202,9 @@ def _join_words(words: Sequence[WeightedWord], number: str) -> Text:
     return Text(" · ").join(parts)
 
 
-def set_prob(probability: float, is_exact: bool) -> str:
+def _set_prob(found: NamedSet) -> str:
     """Write the probability of a set, which is a lower bound unless it is exact."""
-    return ("" if is_exact else "≥ ") + _prob(probability)
+    return ("" if found.is_exact else "≥ ") + _prob(found.probability)
 
 
 def _prob(probability: float) -> str:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from setrnn.data.text.alignment import AS_NUMBER, AS_UNKNOWN, CUT
 from setrnn.report.templates import render
-from setrnn.tagging.explain.render import WordsRow, list_label_rows, list_step_rows
 
 if TYPE_CHECKING:
-    from setrnn.tagging.explain.explain import Explanation
-    from setrnn.tagging.explain.words import WeightedWord
+    from setrnn.tagging.explain.explain import Explanation, Step
+    from setrnn.tagging.explain.words import LabelWords
 
-WORDS_SHOWN, MIN_SHARE = 10, 0.001  # per step
-WORDS_FOR, WORDS_AGAINST, MIN_WEIGHT = 8, 4, 0.02  # per label; of its strongest word
+WORDS_PER_STEP, WORDS_FOR, WORDS_AGAINST = 10, 8, 4  # the last two per label
+MIN_WEIGHT = 0.02  # of the strongest word of a label or step
 LONG_TEXT = 2_500  # characters; longer texts scroll in their frame
 _NOTES = {AS_UNKNOWN: "unknown to the model", AS_NUMBER: "read as a number"}
 _RULES = {
@@ -24,15 +22,8 @@ _RULES = {
     "sequence": "the set of the most probable sequence",
 }
 
-
-@dataclass(frozen=True)
-class Piece:
-    """A piece of the text: a word that was read, or what was not read."""
-
-    text: str
-    look: str = ""  # the class of its element; "" for text between words
-    place: int | None = None  # among the words read
-    note: str = ""
+# A piece of the text: the text, the class of its element, its place among the words read, a note.
+Piece = tuple[str, str, int | None, str]
 
 
 def render_page(explanation: Explanation) -> str:
@@ -51,88 +42,64 @@ def render_page(explanation: Explanation) -> str:
         explanation=explanation,
         chosen_by=_RULES.get(explanation.rule, explanation.rule),
         is_long=len(explanation.text) > LONG_TEXT,
-        pieces=[piece for piece in _split_text(explanation) if piece.text],
-        features=[
-            Piece(name, place=n_words + number) for number, name in enumerate(explanation.features)
-        ],
-        labels=[
-            _label_choice(each)
-            for each in list_label_rows(explanation, WORDS_FOR, WORDS_AGAINST, MIN_WEIGHT)
-        ],
-        steps=[
-            _step_choice(number, each)
-            for number, each in enumerate(list_step_rows(explanation, WORDS_SHOWN, MIN_SHARE), 1)
-        ],
+        pieces=[piece for piece in _split_text(explanation) if piece[0]],
+        features=[(name, "", n_words + n, "") for n, name in enumerate(explanation.features)],
+        labels=[_label_choice(explanation, each) for each in explanation.label_words],
+        steps=[_step_choice(explanation, n, each) for n, each in enumerate(explanation.steps, 1)],
         held=sum(each.probability for each in explanation.sequences),
         has_bounds=not all(each.is_exact for each in explanation.sets),
     )
 
 
-def _label_choice(row: WordsRow) -> dict[str, Any]:
+def _label_choice(explanation: Explanation, row: LabelWords) -> dict[str, Any]:
     """Return a label that can be chosen: its words are highlighted and listed."""
-    left_out = ", which was left out" if row.is_left_out else ""
-    largest = max((abs(word.weight) for word in row.words), default=1.0)
-    score = row.score
-    total = "" if score is None else f"score {score.total:+.2f} = bias {score.bias:+.2f}"
+    left_out = "" if row.is_in_set else ", which was left out"
+    words = explanation.strongest(row, WORDS_FOR, WORDS_AGAINST, MIN_WEIGHT)
     return {
-        "name": row.name,
-        "title": f"{row.name}{left_out}: words that speak for it (+) and against it (-)",
-        "total": f"{total} + what follows" if total else "",
-        **_choice(row, largest, "+.2f"),
+        "name": row.label,
+        "title": f"{row.label}{left_out}: words that speak for it (+) and against it (-)",
+        "row": row,
+        "is_left_out": not row.is_in_set,
+        "words": [(word, f"{word.weight:+.2f}") for word in words],
+        "largest": max((abs(word.weight) for word in words), default=1.0),
     }
 
 
-def _step_choice(number: int, row: WordsRow) -> dict[str, Any]:
+def _step_choice(explanation: Explanation, number: int, row: Step) -> dict[str, Any]:
     """Return a step that can be chosen."""
-    title = f"Step {number}, {row.name}: words with the most attention"
-    name = f"{number}. {row.name}"
-    return {"name": name, "title": title, "total": "", **_choice(row, 1.0, ".1%")}
-
-
-def _choice(row: WordsRow, largest: float, number: str) -> dict[str, Any]:
-    words = [
-        {
-            "text": word.text,
-            "remark": _describe_word(word),
-            "share": abs(word.weight) / largest,
-            "number": f"{word.weight:{number}}",
-            "is_against": word.weight < 0,
-        }
-        for word in row.words
-    ]
+    name = row.label or "STOP"
+    words = explanation.strongest(row, WORDS_PER_STEP, 0, MIN_WEIGHT)
     return {
-        "probability": row.probability,
-        "words": words,
-        "weights": [round(weight, 5) for weight in row.weights],
-        "is_left_out": row.is_left_out,
+        "name": f"{number}. {name}",
+        "title": f"Step {number}, {name}: words with the most attention",
+        "row": row,
+        "is_left_out": False,
+        "words": [(word, f"{word.weight:.1%}") for word in words],
+        "largest": 1.0,
     }
 
 
 def _split_text(explanation: Explanation) -> Iterator[Piece]:
     """Split the text into the words that were read and the text between them."""
     text, end = explanation.text, 0
+
+    def between(start: int, stop: int | None = None) -> Piece:
+        found = text[start:stop]
+        return found, "unread" if found.strip() else "", None, ""
+
     cut = explanation.with_fate(CUT)
     for word in explanation.words:
         if word.fate == CUT:
             break
-        yield _between_words(text[end : word.start])
+        yield between(end, word.start)
         end = word.stop
         if word.place is None:
-            yield Piece(word.text, "unread", note="a stop word, left out")
+            yield word.text, "unread", None, "a stop word, left out"
         else:
             look = "unknown" if word.fate == AS_UNKNOWN else ""
-            yield Piece(word.text, look, word.place, _NOTES.get(word.fate, ""))
+            yield word.text, look, word.place, _NOTES.get(word.fate, "")
     if cut:
-        yield _between_words(text[end : cut[0].start])
+        yield between(end, cut[0].start)
         end = cut[-1].stop
-        yield Piece(text[cut[0].start : end], "cut", note="not read")
-    yield _between_words(text[end:])
-
-
-def _between_words(text: str) -> Piece:
-    return Piece(text, "unread" if text.strip() else "")
-
-
-def _describe_word(word: WeightedWord) -> str:
-    remarks = [f"{word.n_times} times"] * (word.n_times > 1)
-    return " ".join(remarks + [word.remark] * bool(word.remark))
+        yield text[cut[0].start : end], "cut", None, "not read"
+    yield between(end)

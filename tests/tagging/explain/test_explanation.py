@@ -65,16 +65,6 @@ def test_token_ids_are_explained_as_their_text_is(recurrent, test_texts, test_fe
         assert found.with_fate("unknown") or not by_text.with_fate("unknown")
 
 
-def test_each_sequence_names_its_own_set(recurrent, test_texts):
-    for text in test_texts[:8]:
-        found = recurrent.explain(text)
-        labels_of = {each.name: set(each.labels) for each in found.sets}
-        assert len(labels_of) == len(found.sets)
-        for each in found.sequences:
-            assert set(each.labels) == labels_of[each.set_name]
-        assert found.sets[0].name == "A"
-
-
 def test_the_steps_multiply_to_the_probability_of_the_order(recurrent, test_texts):
     for text in test_texts[:8]:
         found = recurrent.explain(text)
@@ -132,17 +122,6 @@ def test_a_given_set_has_the_probabilities_of_all_its_orders(wide, test_texts):
         best = max(expected, key=expected.__getitem__)
         assert [step.label for step in found.steps] == [*best, None]
         assert found.order_probability == pytest.approx(expected[best], rel=1e-4)
-
-
-def test_the_predicted_set_is_explained_alike_when_it_is_given(recurrent, test_texts):
-    for text in test_texts[:8]:
-        plain = recurrent.explain(text)
-        given = recurrent.explain(text, labels=plain.predicted.labels)
-        assert given.steps == plain.steps
-        assert given.predicted.labels == plain.predicted.labels
-        assert given.predicted.probability == pytest.approx(plain.predicted.probability, rel=1e-4)
-        assert given.predicted.is_exact == plain.predicted.is_exact
-        assert (plain.is_given, given.is_given) == (False, True)
 
 
 def test_the_attention_of_a_step_is_shared_out_among_what_was_read(recurrent):

@@ -1,6 +1,5 @@
 """The words that speak for each label: of classical systems, and networks with evidence."""
 
-import json
 from dataclasses import replace
 from html import unescape
 from itertools import islice
@@ -96,19 +95,6 @@ def test_the_parts_of_words_add_up_to_the_evidence_for_a_label(transformer, test
         check_sums(transformer, text)
 
 
-@pytest.mark.parametrize("name", CLASSICAL)
-def test_the_words_of_a_classical_system_add_up_to_its_log_odds(taggers, test_texts, name):
-    tagger = taggers[name]
-    for text in ("", TEXT, *test_texts[:4]):
-        tokens = tagger.encoder.encode([text])
-        logits = tagger.system.linear.times(tagger.system.tfidf.transform(tokens))[0]
-        expected = dict(zip(tagger.labels.names, logits.tolist(), strict=True))
-        found = tagger.explain(text)
-        assert found.steps == found.sequences == ()
-        for each in found.label_words:
-            assert sum(each.weights) == pytest.approx(expected[each.label], rel=1e-3, abs=1e-4)
-
-
 def log_odds_given(tagger, text, label, held):
     """The decision value of a label, as prediction computes it."""
     system = tagger.system
@@ -160,19 +146,6 @@ def test_terms_are_words_pairs_features_and_earlier_labels(taggers, test_texts):
     assert all(len(tfidf.tokens_of(column)) == 2 for column in pairs)
     listed = {word.text for each in found.label_words for word in found.words_for(each, 99)}
     assert not {"5", "17"} & listed  # all numbers are one word
-
-
-def test_an_explanation_is_plain_json(any_tagger):
-    found = any_tagger.explain(TEXT)
-    values = json.loads(json.dumps(found.to_dict()))
-    assert values["notes"] == found.reading_notes()
-    for each, own in zip(values["label_words"], found.label_words, strict=True):
-        assert each["label"] == own.label
-        assert (each["score"] is None) == (own.score is None)
-        if own.score is not None:
-            assert [term["text"] for term in each["score"]["terms"]] == [
-                term.text for term in own.score.terms
-            ]
 
 
 def test_labels_are_those_of_the_set_then_the_most_probable_others(any_tagger, test_texts):

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import exp, factorial, fsum
 from string import ascii_uppercase
@@ -126,11 +126,6 @@ class Explanation:
         return self.rule is None
 
     @property
-    def has_scores(self) -> bool:
-        """Whether the scores of labels are known as sums: those of classical systems are."""
-        return any(each.score is not None for each in self.label_words)
-
-    @property
     def order(self) -> tuple[str, ...]:
         """The best order of the explained set."""
         return tuple(step.label for step in self.steps if step.label is not None)
@@ -151,11 +146,11 @@ class Explanation:
 
     def reading_notes(self) -> list[str]:
         """Describe in sentences how much of the text the model read, and how."""
-        return describe_reading(self)
+        return list(describe_reading(self))
 
     def attended(self, step: Step, top: int) -> list[WeightedWord]:
         """Return the words with the most attention; the weights of a repeated word are summed."""
-        return self._heaviest(step.weights)[:top]
+        return self._weigh(step)[:top]
 
     def words_for(self, label: LabelWords, top: int) -> list[WeightedWord]:
         """Return the words that speak for a label, the strongest first.
@@ -168,34 +163,44 @@ class Explanation:
         """Return the words that speak against a label, the strongest first."""
         return [word for word in self._weigh(label)[::-1] if word.weight < 0][:top]
 
-    def _weigh(self, label: LabelWords) -> list[WeightedWord]:
-        """List what speaks for a label, then what speaks against it."""
-        if label.score is None:
-            return self._heaviest(label.weights)
-        terms = sorted(label.score.terms, key=lambda term: -term.contribution)
-        return [
-            WeightedWord(term.text, term.contribution, term.n_times, False, term.kind)
-            for term in terms
-        ]
+    def strongest(
+        self, row: LabelWords | Step, n_for: int, n_against: int, least: float = 0.0
+    ) -> list[WeightedWord]:
+        """Return the words for a label or a step, then those against it.
+
+        Words below `least` of the strongest word are left out.
+        """
+        words = self._weigh(row)
+        kept = [word for word in words if word.weight > 0][:n_for]
+        kept += [word for word in words[::-1] if word.weight < 0][:n_against]
+        limit = least * max((abs(word.weight) for word in kept), default=0.0)
+        return [word for word in kept if abs(word.weight) >= limit]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as plain JSON values."""
         return {**asdict(self), "notes": self.reading_notes()}
 
-    def _heaviest(self, weights: Sequence[float]) -> list[WeightedWord]:
+    def _weigh(self, row: LabelWords | Step) -> list[WeightedWord]:
         """List the words by their weights, without stop words."""
+        if isinstance(row, LabelWords) and row.score is not None:
+            found = (
+                WeightedWord(each.text, each.contribution, each.n_times, False, each.kind)
+                for each in row.score.terms
+            )
+            return sorted(found, key=lambda word: -word.weight)
         skipped = {word.place for word in self.words if word.fate == STOP_WORD}
         unknown = {word.place for word in self.words if word.fate == AS_UNKNOWN}
         n_words = len(self.read) - len(self.features)
-        found: dict[tuple[str, bool], WeightedWord] = {}
-        for place, (text, weight) in enumerate(zip(self.read, weights, strict=True)):
-            if place in skipped:
-                continue
-            key = (text.lower(), place >= n_words)
-            kind = FEATURE if key[1] else WORD
-            before = found.get(key, WeightedWord(text, 0.0, 0, place in unknown, kind))
-            found[key] = replace(before, weight=before.weight + weight, n_times=before.n_times + 1)
-        return sorted(found.values(), key=lambda word: -word.weight)
+        found_words: dict[tuple[str, str], WeightedWord] = {}
+        for place, (text, weight) in enumerate(zip(self.read, row.weights, strict=True)):
+            if place not in skipped:
+                kind = WORD if place < n_words else FEATURE
+                first = WeightedWord(text, 0.0, 0, place in unknown, kind)
+                word = found_words.get((text.lower(), kind), first)
+                found_words[text.lower(), kind] = replace(
+                    word, weight=word.weight + weight, n_times=word.n_times + 1
+                )
+        return sorted(found_words.values(), key=lambda word: -word.weight)
 
 
 def given_set(
@@ -266,15 +271,20 @@ def explain_text(
     if isinstance(features, str):
         raise DataError("features must be a list of strings, got one string.")
     chosen = choose_explained_rule(tagger, rule, labels)
-    if labels is not None:
-        given_set(tagger.labels, labels, tagger.max_labels)
     text, *features = (break_runs(whole_characters(each)) for each in (text, *features))
     if labels is None:
         (found,), marginals = tagger.tag_with_marginals([(text, features)], chosen)
         labels = found.labels
     else:
+        given_set(tagger.labels, labels, tagger.max_labels)
         marginals = tagger.marginals([text], [features])
-    member, weight = _choose_member(tagger, chosen, len(set(labels)))
+    member, weight = tagger, 1.0
+    if tagger.members:
+        # Of the members that can be explained and emit so many labels, that of most weight.
+        ranked = _rank_explainable_members(tagger, chosen or "set")
+        n_labels = len(set(labels))
+        able = [each for each in ranked if n_labels <= (each[0].max_labels or n_labels)]
+        member, weight = (able or ranked)[0]
     reading = read_text(member.encoder, text, features, member.config.text.language)
     own_ids = [tagger.labels.index[name] for name in member.labels.names]
     label_set = given_set(member.labels, labels)
@@ -288,19 +298,6 @@ def explain_text(
         f"the member with the most weight ({weight:.2f})."
     )
     return replace(explained, method=tagger.method, member=member.method, note=note)
-
-
-def _choose_member(tagger: Tagger, rule: str | None, n_labels: int) -> tuple[Tagger, float]:
-    """Return the member that explains a set of a mixture, with its weight by the rule.
-
-    It has the most weight of those that can be explained and emit so many labels. A model that is
-    not a mixture explains itself.
-    """
-    if not tagger.members:
-        return tagger, 1.0
-    ranked = _rank_explainable_members(tagger, rule or "set")
-    able = [each for each in ranked if n_labels <= (each[0].max_labels or n_labels)]
-    return (able or ranked)[0]
 
 
 def explain_tokens(tagger: Tagger, tokens: Ragged, top: int = 12) -> Explanation:
@@ -319,12 +316,46 @@ def _explain(
     reading: Reading,
     top: int,
     rule: str | None,
-    label_set: Sequence[int],
+    label_set: list[int],
     probs: Floats32 | None,
 ) -> Explanation:
     """Explain a set, predicted by a rule or given; `probs` are those of the labels, (L,)."""
-    system, labels = tagger.system, tagger.labels
-    explained = Explanation(
+    system, labels, whole = tagger.system, tagger.labels, frozenset(label_set)
+    width: int | None = None  # of a search, which may miss orders of a set
+    encoding: Encoding | None = None
+    found: list[Order] = []
+    steps: tuple[Step, ...] = ()
+    if isinstance(system, NeuralSystem):
+        system.network.eval()
+        batch = make_batch(reading.tokens, None, np.zeros(1, dtype=np.int64)).to(system.device)
+        encoding = system.network.encode(batch)
+    if system.sequences is None:
+        set_probs = _list_sets(system, reading.tokens, label_set, 1 if rule is None else top)
+    else:
+        assert encoding is not None
+        width = system.sequences.config.search.beam_width
+        orders = _find_orders(system.sequences, encoding, label_set)
+        found, set_probs = (orders, {}) if rule is None else _search(system.sequences, encoding)
+        own = set_probs.pop(whole, min(fsum(prob for _, prob in orders), 1.0))
+        set_probs = {whole: own, **set_probs}
+        steps = tuple(_follow(system.sequences, encoding, reading, labels, orders[0][0]))
+    sets = [
+        NamedSet(
+            _names(labels, sorted(each)),
+            prob,
+            _letters(rank),
+            # A sum over orders is exact if the beam is as wide as they are many.
+            is_exact=width is None or factorial(len(each)) <= width,
+        )
+        for rank, (each, prob) in enumerate(set_probs.items())
+    ]
+    names = {frozenset(each.labels): each.name for each in sets}
+    sequences = [
+        FoundSequence(order, prob, names[frozenset(order)])
+        for order, prob in ((_names(labels, order), prob) for order, prob in found[:top])
+    ]
+    shown = {*(each.name for each in sets[:top]), *(each.set_name for each in sequences)}
+    return Explanation(
         method=tagger.method,
         rule=rule,
         text=" ".join(word.text for word in reading.words),
@@ -333,74 +364,13 @@ def _explain(
         unknown_features=(),
         max_words=tagger.encoder.limit,
         beam_width=tagger.config.search.beam_width,
-        sequences=(),
-        sets=(),
-        steps=(),
-        reads_subwords=isinstance(tagger.encoder, SubwordEncoder),
-    )
-    encoding = _encode(system, reading.tokens) if isinstance(system, NeuralSystem) else None
-    if system.sequences is None:
-        sets = _list_sets(system, reading.tokens, label_set, 1 if rule is None else top)
-        explained = replace(explained, sets=_name_sets(labels, sets, None))
-    else:
-        assert encoding is not None
-        explained = _add_sequences(
-            explained, system.sequences, encoding, reading, labels, label_set, top
-        )
-    if probs is None:
-        return explained
-    words = list_label_words(tagger, reading, encoding, label_set, probs)
-    return replace(explained, label_words=words)
-
-
-def _encode(system: NeuralSystem, tokens: Ragged) -> Encoding:
-    system.network.eval()
-    batch = make_batch(tokens, None, np.zeros(1, dtype=np.int64)).to(system.device)
-    return system.network.encode(batch)
-
-
-def _add_sequences(
-    explained: Explanation,
-    system: RecurrentSystem,
-    encoding: Encoding,
-    reading: Reading,
-    labels: LabelVocabulary,
-    label_set: Sequence[int],
-    top: int,
-) -> Explanation:
-    """Search as prediction does, and follow the best order of the explained set."""
-    width = system.config.search.beam_width
-    orders = _orders(system, encoding, label_set)
-    found, probs = (orders, {}) if explained.is_given else _search(system, encoding)
-    whole = frozenset(label_set)
-    own = probs.pop(whole, min(fsum(prob for _, prob in orders), 1.0))
-    sets = _name_sets(labels, {whole: own, **probs}, width)
-    names = {frozenset(each.labels): each.name for each in sets}
-    sequences = [
-        FoundSequence(order, prob, names[frozenset(order)])
-        for order, prob in ((_names(labels, order), prob) for order, prob in found[:top])
-    ]
-    shown = {*(each.name for each in sets[:top]), *(each.set_name for each in sequences)}
-    return replace(
-        explained,
         sequences=tuple(sequences),
         sets=tuple(each for each in sets if each.name in shown),
-        steps=tuple(_steps(system, encoding, reading, labels, orders[0][0])),
-    )
-
-
-def _name_sets(
-    labels: LabelVocabulary, probs: Mapping[frozenset[int], float], width: int | None
-) -> tuple[NamedSet, ...]:
-    """Name sets by letters; a sum over orders is exact if the beam is as wide as they are many."""
-    return tuple(
-        NamedSet(
-            _names(labels, sorted(each)),
-            prob,
-            _letters(rank),
-            width is None or factorial(len(each)) <= width,
-        )
-        for rank, (each, prob) in enumerate(probs.items())
+        steps=steps,
+        label_words=()
+        if probs is None
+        else list_label_words(tagger, reading, encoding, label_set, probs),
+        reads_subwords=isinstance(tagger.encoder, SubwordEncoder),
     )
 
 
@@ -432,7 +402,9 @@ def _search(
     return _list_orders(found.sequences), probs
 
 
-def _orders(system: RecurrentSystem, encoding: Encoding, label_set: Sequence[int]) -> list[Order]:
+def _find_orders(
+    system: RecurrentSystem, encoding: Encoding, label_set: Sequence[int]
+) -> list[Order]:
     """Find the best orders of a set and their probabilities: Algorithm 1 with ALL = 1."""
     sets = torch.tensor(label_set, dtype=torch.long, device=system.device).view(1, 1, -1)
     width = system.config.search.beam_width
@@ -448,7 +420,7 @@ def _list_orders(found: Sequences) -> list[Order]:
     ]
 
 
-def _steps(
+def _follow(
     system: RecurrentSystem,
     encoding: Encoding,
     reading: Reading,
