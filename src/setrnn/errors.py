@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Iterable
 
 MOST_NAMES = 20  # listed in a message
+MOST_SHOWN = 40  # characters of a value in a message
 # How NumPy and torch say how much memory they asked for, on the CPU and on a GPU.
 _ASKED_FOR = re.compile(r"allocate ([\d.]+ (?:bytes|[KMGTPE]iB))")
 _FULL_GPU = ("out of memory", "ALLOC_FAILED")  # from CUDA; from cuBLAS and cuDNN
@@ -93,6 +95,25 @@ def nearest_name(name: str, known: Iterable[str]) -> str:
 def is_full_gpu(error: BaseException | None) -> bool:
     """Return whether an error of torch says that the GPU has too little memory."""
     return isinstance(error, RuntimeError) and any(each in str(error) for each in _FULL_GPU)
+
+
+def shown(value: object) -> str:
+    """Format a value as short JSON on one line, for a message."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "a list"
+    is_json = value is None or isinstance(value, bool | float)
+    text = json.dumps(value) if is_json else str(value)
+    cut = text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "..."
+    return printable(json.dumps(cut, ensure_ascii=False)) if isinstance(value, str) else cut
+
+
+def printable(text: str) -> str:
+    """Escape characters that would break a line or a terminal."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
 
 
 def find_memory_problem(error: BaseException) -> str | None:

@@ -14,7 +14,7 @@ from fake_runs import install_fake_report, install_fake_runs
 from setrnn.comparison.run import run as run_system
 from setrnn.data import newsroom
 from setrnn.data.read import read_hierarchy, write_examples
-from setrnn.data.read.parents import EMBEDDED_FILE
+from setrnn.data.read.label_files import EMBEDDED_FILE
 
 PAGE = (Path(__file__).parents[2] / "docs" / "hierarchies.md").read_text(encoding="utf-8")
 MARK = "<!-- run by tests/docs/test_hierarchies_page.py -->\n"

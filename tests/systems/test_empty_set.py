@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import setrnn
-from setrnn.data.read.reader import BadRows
+from setrnn.data.read import BadRows
 from setrnn.systems.empty_set import fit_empty_shift
 
 

@@ -17,7 +17,7 @@ import setrnn
 from setrnn.data import newsroom
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.read import read_hierarchy, write_examples
-from setrnn.data.read.parents import EMBEDDED_FILE
+from setrnn.data.read.label_files import EMBEDDED_FILE
 from setrnn.errors import DataError
 from setrnn.tagging.estimator import SetRNNClassifier
 from setrnn.tagging.evaluate import evaluate

@@ -25,8 +25,7 @@ from setrnn.cli.options import (
 )
 from setrnn.cli.progress import load_model, terminal_progress
 from setrnn.data.disk import check_file_place, whole_file
-from setrnn.data.read.printing import printable
-from setrnn.errors import ConfigError, ModelError
+from setrnn.errors import ConfigError, ModelError, printable
 from setrnn.models.hub import name_place, require_folder
 from setrnn.tagging.trust.acceptance import (
     MIN_SHOWN,

@@ -36,8 +36,8 @@ from setrnn.data.example import Example
 from setrnn.data.hierarchy import describe_labels
 from setrnn.data.prepared import Prepared
 from setrnn.data.read import BadRows, Dataset, write_examples, write_folder
-from setrnn.data.read.encodings import has_mark
-from setrnn.data.read.label_map import save_label_map
+from setrnn.data.read.label_files import save_label_map
+from setrnn.data.read.lines import has_mark
 from setrnn.data.read.write import WRITERS
 from setrnn.data.splits import cut_train
 from setrnn.data.statistics import dataset_statistics

@@ -25,7 +25,7 @@ from setrnn.cli.options import (
 from setrnn.cli.predict import LimitOptions, with_limits
 from setrnn.cli.progress import load_model, terminal_progress
 from setrnn.data.disk import check_file_place
-from setrnn.data.read.printing import printable
+from setrnn.errors import printable
 from setrnn.metrics import MEASURES
 from setrnn.models.hub import name_place
 

@@ -36,7 +36,7 @@ LabelsField = Annotated[str, typer.Option(help="The field or column with the lab
 IdField = Annotated[str, typer.Option(help="The field or column with the id.")]
 FeaturesField = Annotated[str, typer.Option(help="The field or column with the features.")]
 UnknownField = Annotated[
-    str | None,
+    str,
     typer.Option(
         metavar="NAME",
         help="The field or column with labels that are not known: they count neither for nor "
@@ -45,7 +45,7 @@ UnknownField = Annotated[
     ),
 ]
 CompleteField = Annotated[
-    str | None,
+    str,
     typer.Option(
         metavar="NAME",
         help="The field or column that is false if labels that are not given are not known.",
@@ -246,8 +246,8 @@ class Reading:
     labels_field: LabelsField = "labels"
     id_field: IdField = "id"
     features_field: FeaturesField = "features"
-    unknown_field: UnknownField = None
-    complete_field: CompleteField = None
+    unknown_field: UnknownField = "unknown"
+    complete_field: CompleteField = "complete"
     label_separator: LabelSeparator = ";"
     label_map: LabelMap = None
     encoding: Encoding = None

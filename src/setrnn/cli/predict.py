@@ -30,8 +30,8 @@ from setrnn.data.cache import Source
 from setrnn.data.disk import check_file_place
 from setrnn.data.example import Example, KnownLabels
 from setrnn.data.read import BadRows, Split, choose_split
-from setrnn.data.read.encodings import has_mark
-from setrnn.data.read.standard_input import STDIN, open_standard_input
+from setrnn.data.read.dataset import STDIN, open_standard_input
+from setrnn.data.read.lines import has_mark
 from setrnn.data.read.write import is_table
 from setrnn.errors import ConfigError
 from setrnn.tagging.prediction_rows import (

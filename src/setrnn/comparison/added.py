@@ -15,10 +15,9 @@ from setrnn.data.disk import file_hash
 from setrnn.data.hierarchy import Hierarchy, score_in_hierarchy
 from setrnn.data.read import ReadOptions
 from setrnn.data.read.jsonl import parse_object
-from setrnn.data.read.printing import printable, shown
-from setrnn.data.read.reader import numbered_lines
-from setrnn.data.read.row import RowProblem, bad_line, id_text, strings, too_long
-from setrnn.errors import ConfigError, DataError, nearest_name
+from setrnn.data.read.lines import RowProblem, numbered_lines
+from setrnn.data.read.row import id_text, strings
+from setrnn.errors import ConfigError, DataError, nearest_name, printable, shown
 from setrnn.methods import METHODS
 from setrnn.metrics import evaluate_sets, indicator_matrix
 from setrnn.tagging.trust.acceptance import reliability
@@ -135,13 +134,12 @@ def _read(file: Path) -> Iterator[_Row]:
     n_rows = 0
     for number, line in numbered_lines(file, max_bytes):
         try:
-            if len(line) > max_bytes:
-                raise too_long(max_bytes)
-            if not line.strip():
+            values = parse_object(line, max_bytes, _ADVICE)
+            if values is None:
                 continue
-            row = _parse_row(parse_object(line.strip(), _ADVICE), number)
+            row = _parse_row(values, number)
         except RowProblem as problem:
-            raise bad_line(file, number, problem) from None
+            raise DataError(f"{printable(file.name)} line {number}: {problem}") from None
         n_rows += 1
         yield row
     if not n_rows:

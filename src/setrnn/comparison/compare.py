@@ -39,7 +39,7 @@ from setrnn.comparison.run import Task
 from setrnn.config import Config
 from setrnn.data.disk import locked
 from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
-from setrnn.data.read.parents import Parents
+from setrnn.data.read.label_files import Parents
 from setrnn.errors import ConfigError, StoppedError
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES

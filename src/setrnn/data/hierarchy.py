@@ -227,7 +227,7 @@ def describe_labels(hierarchy: Hierarchy, label_sets: Sequence[Sequence[str]]) -
 
 def _list_twins(hierarchy: Hierarchy, labels: LabelVocabulary) -> list[str]:
     """List the labels above others that are probably spellings of another label."""
-    from setrnn.data.read.label_map import find_twins  # that package imports this file
+    from setrnn.data.labels import find_twins  # that package imports this file
 
     above = {parent for parents in hierarchy.parents.values() for parent in parents}
     pairs = (

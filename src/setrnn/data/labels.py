@@ -1,8 +1,10 @@
-"""The labels of a model, in descending order of frequency; those added later come last."""
+"""The labels of a model, most frequent first and those added later last; spellings of one label."""
 
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +16,9 @@ from setrnn.data.ragged import Ragged
 from setrnn.errors import ModelError
 
 MOST_LABELS = 1_000_000  # of a list that is read
+
+_WORD = re.compile(r"[^\W_]+[+#]*")  # C, C++ and C# are three
+_POSSESSIVE = re.compile(r"['\u2019]s\b")
 
 
 @dataclass(frozen=True)
@@ -108,3 +113,45 @@ def distinct_sets(label_sets: Ragged) -> tuple[Ragged, np.ndarray]:
         counts[key] = counts.get(key, 0) + 1
     rows = [np.frombuffer(key, dtype=np.int32).tolist() for key in counts]
     return Ragged.from_lists(rows), np.fromiter(counts.values(), dtype=np.int64)
+
+
+def find_twins(label_counts: Mapping[str, int]) -> dict[str, str]:
+    """Return labels that are probably spellings of another: a map to the most frequent of them.
+
+    Case, accents, punctuation, spaces, the order of words, plural endings and the 's of Children's
+    are not compared; the signs of C++ and C# are.
+
+    Example:
+        >>> find_twins({"Drama": 40, "Dramas": 90, "drama ": 1, "TV Shows": 3, "Sci-Fi": 1})
+        {'Drama': 'Dramas', 'drama ': 'Dramas'}
+    """
+    groups: dict[str, list[str]] = {}  # by each of the keys of its labels
+    for label in label_counts:
+        own = {id(group): group for key in _keys(label) if (group := groups.get(key))}
+        joined = [label] + [each for group in own.values() for each in group]
+        groups |= dict.fromkeys((key for each in joined for key in _keys(each)), joined)
+    twins: dict[str, str] = {}
+    for labels in {id(group): group for group in groups.values()}.values():
+        kept, *others = sorted(labels, key=lambda label: (-label_counts[label], label))
+        twins |= dict.fromkeys(others, kept)
+    return twins
+
+
+def _keys(label: str) -> set[str]:
+    """Return values of which spellings of one label share one: words in their order, and sorted."""
+    plain = unicodedata.normalize("NFKD", label.casefold().replace("&", " and "))
+    letters = "".join(each for each in plain if not unicodedata.combining(each))
+    words = _WORD.findall(_POSSESSIVE.sub("", letters))
+    words = [_singular(word) for word in words if word != "and"]
+    joined = "".join(words)
+    # Short names and names with digits are often codes, of which each letter counts.
+    if not joined.isalpha() or len(joined) <= 3:
+        return {label.strip()}
+    return {joined, " ".join(sorted(words))}
+
+
+def _singular(word: str) -> str:
+    if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+        word = word[:-1]
+    # Comedies and comedy, movies and movie.
+    return f"{word[:-2]}y" if len(word) > 3 and word.endswith("ie") else word

@@ -21,7 +21,7 @@ from setrnn.data.cache import Source
 from setrnn.data.example import Example
 from setrnn.data.preparing import Stream
 from setrnn.data.read import BadRows, Dataset, Split
-from setrnn.data.read.reader import file_stem
+from setrnn.data.read.lines import file_stem
 from setrnn.data.sketch import DocumentSketch, hash_texts, text_hash
 from setrnn.data.splits import LEAST_VALID, VALID_SHARE, cut_train, with_valid
 from setrnn.data.streaming import batched

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from setrnn.config import TextSettings
 from setrnn.data.example import Example
-from setrnn.data.read.label_map import find_twins
+from setrnn.data.labels import find_twins
 from setrnn.data.sketch import string_hash, words_hash
 from setrnn.data.text.cut_documents import WindowCounter, describe_cut_documents
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from setrnn import __version__
 from setrnn.config import AUTO, NO_LANGUAGE
-from setrnn.data.read.printing import printable
-from setrnn.errors import ModelError
+from setrnn.errors import ModelError, printable
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 from setrnn.models.folder import GENERATED
 from setrnn.systems.rules import RULES

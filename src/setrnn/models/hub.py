@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setrnn import __version__
-from setrnn.data.read.printing import printable
-from setrnn.errors import ConfigError, MissingExtraError, ModelError
+from setrnn.errors import ConfigError, MissingExtraError, ModelError, printable
 from setrnn.models.folder import (
     CONFIG,
     FILES,

@@ -29,9 +29,8 @@ from setrnn.data.example import Example
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.preparing import prepare
 from setrnn.data.read import make_hierarchy
-from setrnn.data.read.printing import printable
 from setrnn.data.splits import stratified_split
-from setrnn.errors import ConfigError, DataError
+from setrnn.errors import ConfigError, DataError, printable
 from setrnn.methods import Method, find_method
 from setrnn.progress import Progress, ignore_progress, log
 from setrnn.systems.candidates import Floats32, Ints
@@ -47,7 +46,7 @@ from setrnn.tagging.tagger import Tagger
 from setrnn.training.start import TrainOptions
 
 if TYPE_CHECKING:
-    from setrnn.data.read.parents import Parents
+    from setrnn.data.read.label_files import Parents
     from setrnn.tagging.inputs import Complete, Features, Targets, Unknown
 
 

@@ -14,7 +14,7 @@ import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.data.hierarchy import HierarchicalScores, Hierarchy, score_in_hierarchy
 from setrnn.data.read import make_hierarchy
-from setrnn.data.read.parents import Parents
+from setrnn.data.read.label_files import Parents
 from setrnn.errors import DataError
 from setrnn.metrics import (
     Overlap,

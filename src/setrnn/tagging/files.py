@@ -32,7 +32,7 @@ from setrnn.data.cache import Source
 from setrnn.data.disk import file_hash, locked, whole_file
 from setrnn.data.example import Example
 from setrnn.data.read import BadRows, Split, choose_split
-from setrnn.data.read.encodings import has_mark
+from setrnn.data.read.lines import has_mark
 from setrnn.data.read.write import write_table
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.models.hub import fix_place

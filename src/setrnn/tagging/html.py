@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from setrnn.data.read.printing import printable
+from setrnn.errors import printable
 
 if TYPE_CHECKING:
     from setrnn.tagging.prediction import Prediction

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from setrnn.data.disk import whole_file
 from setrnn.data.example import Example
-from setrnn.data.read.label_cells import joining_separator
+from setrnn.data.read.delimited import joining_separator
 from setrnn.data.read.label_studio import make_prediction, write_tasks
-from setrnn.data.read.printing import printable
 from setrnn.data.read.write import is_table, write_table
-from setrnn.errors import ConfigError, ModelError
+from setrnn.errors import ConfigError, ModelError, printable
 
 if TYPE_CHECKING:  # it loads SciPy, which the help of a command does not need
     from setrnn.tagging.prediction import Completion, Prediction

@@ -17,7 +17,7 @@ from typing import Any
 import setrnn
 from setrnn.data.cache import Source
 from setrnn.data.read import BadRows, ReadOptions
-from setrnn.data.read.several import expand_places
+from setrnn.data.read.dataset import expand_places
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.tagging.files import MANIFEST, RUN, TaggedFiles, TagWork, check_same_run
 from setrnn.tagging.prediction_rows import COLUMNS, free_name, list_predicted
@@ -117,7 +117,7 @@ class _BatchTagger:
 
     def __call__(self, batch: Any) -> Any:  # noqa: ANN401 (a pyarrow table)
         """Return the batch with new columns; a row that cannot be read has no labels."""
-        from setrnn.data.read.row import RowProblem
+        from setrnn.data.read.lines import RowProblem
 
         examples, problems = [], {}
         for place, row in enumerate(batch.to_pylist()):

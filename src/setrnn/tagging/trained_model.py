@@ -18,7 +18,7 @@ from setrnn.data.labels import LabelVocabulary
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.read import make_hierarchy
-from setrnn.data.read.parents import Parents
+from setrnn.data.read.label_files import Parents
 from setrnn.data.sketch import DocumentSketch, pack_sketch
 from setrnn.data.text.words import TextEncoder
 from setrnn.errors import ConfigError, ModelError

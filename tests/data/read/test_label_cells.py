@@ -1,11 +1,9 @@
 """A wrong separator of labels stops the reading, with the right one."""
 
-from itertools import islice
-
 import pytest
 
 from setrnn.data.read import BadRows, ReadOptions, open_dataset
-from setrnn.data.read.label_cells import N_LOOKED_AT, find_separator, split_cell
+from setrnn.data.read.delimited import N_CELLS, find_separator, split_cell
 from setrnn.errors import DataError
 
 
@@ -72,12 +70,10 @@ def test_a_comma_in_one_name_of_many_is_no_reason_to_stop(tmp_path):
 
 def test_a_large_file_stops_early(tmp_path):
     path = tmp_path / "train.csv"
-    rows = '1,t,"a, b"\n' * (2 * N_LOOKED_AT)
+    rows = '1,t,"a, b"\n' * (2 * N_CELLS)
     path.write_text(f"id,text,labels\n{rows}")
-    examples = open_dataset(path).require("train").read(BadRows())
-    assert len(list(islice(examples, N_LOOKED_AT - 1))) == N_LOOKED_AT - 1
     with pytest.raises(DataError, match="in the first 1,000 documents"):
-        next(examples)
+        next(open_dataset(path).require("train").read(BadRows()))
 
 
 def test_labels_that_are_not_needed_are_not_checked(tmp_path):

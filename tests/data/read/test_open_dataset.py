@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from setrnn.data.example import Example
 from setrnn.data.read import READERS, BadRows, Format, ReadOptions, Split, open_dataset
-from setrnn.data.read.reader import file_splits, numbered_lines
-from setrnn.data.read.row import RowProblem, bad_line
+from setrnn.data.read.lines import numbered_lines
 from setrnn.errors import ConfigError, DataError
 
 ROW = '{"id": "a", "text": "one", "labels": ["x"]}\n'
@@ -151,7 +149,7 @@ def test_a_folder_that_may_not_be_looked_into_is_refused(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(type(tmp_path), "is_file", refuse)
-    assert "permission denied" in refusal(tmp_path)
+    assert "Permission denied" in refusal(tmp_path)
 
 
 def test_a_missing_split_is_named_with_those_found(tmp_path):
@@ -211,14 +209,11 @@ def toy(monkeypatch):
         for number, line in numbered_lines(path, options.max_row_bytes):
             text, separator, labels = line.decode().strip().partition(" | ")
             if not separator:
-                bad_rows.add(bad_line(path, number, RowProblem("has no bar. Write ' | '.")))
+                bad_rows.add(f"{path.name} line {number}", "has no bar. Write ' | '.")
                 continue
             yield Example(str(number), text, tuple(labels.split()))
 
-    def find(place, options):
-        return file_splits(place, options, (".toy",), read)
-
-    monkeypatch.setitem(READERS, "toy", Format(find, suffixes=(".toy",)))
+    monkeypatch.setitem(READERS, "toy", Format((".toy",), read))
 
 
 @pytest.mark.usefixtures("toy")
@@ -252,21 +247,17 @@ class TestAFormatFromOutside:
         with pytest.raises(DataError, match=r"a.toy line 2: has no bar"):
             self.read(open_dataset(tmp_path / "a.toy"))
 
-    def test_it_has_no_fields_for_known_labels_unless_it_says_so(self, tmp_path, monkeypatch):
+    def test_it_has_no_fields_for_known_labels(self, tmp_path):
         (tmp_path / "a.toy").write_text("one | x\n")
-        message = refusal(tmp_path / "a.toy", present_field="right")
-        assert "(toy) has no fields" in message
-        with_fields = replace(READERS["toy"], has_fields=True)
-        monkeypatch.setitem(READERS, "toy", with_fields)
-        options = ReadOptions(present_field="right")
-        assert self.read(open_dataset(tmp_path / "a.toy", options)) == [("one", ("x",))]
+        with pytest.raises(DataError, match=r"a\.toy has no fields for known labels"):
+            self.read(open_dataset(tmp_path / "a.toy", ReadOptions(present_field="right")))
 
     def test_it_may_read_addresses_instead_of_paths(self, monkeypatch):
         def find(place, options):
             name = str(place).removeprefix("toy:")
             return {"train": Split((), lambda bad_rows: iter([Example("1", name)]))}
 
-        monkeypatch.setitem(READERS, "toy", Format(find, prefix="toy:"))
+        monkeypatch.setitem(READERS, "toy", Format(finder=find, prefix="toy:"))
         dataset = open_dataset("toy:news")
         assert (dataset.name, self.read(dataset)) == ("news", [("news", ())])
         with pytest.raises(DataError, match=r"no 'test' part.*Name another dataset"):

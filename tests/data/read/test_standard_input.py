@@ -6,7 +6,7 @@ import pytest
 
 from setrnn.data.example import Example
 from setrnn.data.read import BadRows, ReadOptions
-from setrnn.data.read.standard_input import open_standard_input
+from setrnn.data.read.dataset import open_standard_input
 from setrnn.errors import BadRowError, DataError
 
 

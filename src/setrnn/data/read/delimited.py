@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import re
-from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import TypeAlias
 
 from setrnn.data.example import Example
-from setrnn.data.read.label_cells import ONE_LABEL, SeparatorCheck, split_cell
-from setrnn.data.read.printing import printable
-from setrnn.data.read.reader import (
-    BadRows,
-    ReadOptions,
-    file_errors,
-    file_format,
-    file_stem,
-    numbered_lines,
-)
-from setrnn.data.read.row import (
-    RowProblem,
-    bad_line,
-    check_columns,
-    decode,
-    example_maker,
-    read_rows,
-    too_long,
-)
+from setrnn.data.read.lines import RowProblem, check_length, decode, file_stem, numbered_lines
+from setrnn.data.read.reader import BadRows, Format, ReadOptions
+from setrnn.data.read.row import check_columns, example_maker, read_rows
 from setrnn.errors import DataError
 
 DELIMITERS = (",", ";", "\t", "|")
-N_LINES = 20  # looked at
+N_LINES = 20  # looked at to find the delimiter
+N_CELLS = 1000  # looked at to find the separator of labels
+ONE_LABEL = "none"  # as a separator: each cell is one label
+SEPARATORS = (",", "|", ";", "\t", "\n")  # that files use
+MAX_LIST = 100_000  # characters
+MAX_STRAY = 0.05  # cells with the chosen separator, for each with another one
+MIN_SHARE = 0.3  # of the cells with a separator, if splitting them does not give fewer labels
 
 _SPREADSHEET_HINT = re.compile(r'"?sep=(.)"?\s*\Z', re.IGNORECASE)
-
 # After an unclosed quote, lines are read again from the next line on. The bytes read again are at
 # most this many times the largest row.
 _MAX_REREAD = 10
@@ -48,133 +38,125 @@ Rows: TypeAlias = Iterator[tuple[int, "list[str] | RowProblem"]]
 
 def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:
     """Stream the documents of one file."""
-    rows = _Lines(path, options).rows()
-    header = _read_header(path, options, rows)
-    if header is None:
+    rows = read_cells(path, options)
+    line, cells = next(rows, (0, None))
+    if cells is None:
         return
-    make = example_maker(options, file_stem(path), is_decoded=True)
+    if isinstance(cells, RowProblem):
+        raise DataError(f"{path} line {line}: the header {cells}")
+    header = [cell.strip() for cell in cells]
+    check_columns(path, options, header)
+    first = list(islice(rows, N_CELLS))
+    if options.require_labels and options.label_separator != ONE_LABEL:
+        place = header.index(options.labels_field)
+        known = [row[place] for _, row in first if isinstance(row, list) and len(row) > place]
+        _check_separator(path, known, options.label_separator, bad_rows)
+    make = example_maker(options, file_stem(path))
     row_numbers = count(1)
-    check = SeparatorCheck(options.label_separator if options.require_labels else ONE_LABEL)
-
-    def say(problem: str | None) -> None:
-        if problem is not None and check.is_certain:
-            raise DataError(f"{path}: {problem}")
-        if problem is not None:
-            bad_rows.note(f"{path}: {problem}")
 
     def make_from_cells(cells: list[str], line: int) -> Example:
         number = next(row_numbers)  # ids count rows, not lines
-        row = _name_cells(header, cells)
-        if check.is_open:
-            say(check.add(row[options.labels_field]))
-        example = make(_split_lists(row, options), number)
+        if len(cells) != len(header):
+            raise RowProblem(
+                f"has {len(cells)} cell{'' if len(cells) == 1 else 's'}, the header has "
+                f"{len(header)}. Put cells that hold the delimiter or a quote in quotes."
+            )
+        row = dict(zip(header, cells, strict=True))
+        lists = {
+            name: split_cell(row[name], options.label_separator)
+            for name in options.list_fields
+            if name in row
+        }
+        example = make(
+            {**row, **lists, options.id_field: row.get(options.id_field) or None}, number
+        )
         return replace(example, columns=row) if options.keep_columns else example
 
-    yield from read_rows(rows, make_from_cells, bad_rows, f"{printable(path.name)} line")
-    say(check.find_problem())
+    yield from read_rows(chain(first, rows), make_from_cells, bad_rows, f"{path.name} line")
 
 
-def read_table(
-    path: Path, columns: tuple[str, ...], encoding: str | None = None
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the line and the cells of each row of a table that must have these columns."""
-    rows = read_cells(path, columns, encoding)
-    _, first = next(rows, (0, None))
-    header = [cell.strip() for cell in first] if isinstance(first, list) else []
-    if missing := [name for name in columns if header.count(name) != 1]:
-        raise DataError(
-            f"{path} must have one column '{missing[0]}': its first line must name the columns "
-            f"{','.join(columns)}."
-        )
-    for line, cells in rows:
-        try:
-            if isinstance(cells, RowProblem):
-                raise cells
-            yield line, _name_cells(header, cells)
-        except RowProblem as problem:
-            raise bad_line(path, line, problem) from None
-
-
-def read_cells(path: Path, columns: tuple[str, ...], encoding: str | None = None) -> Rows:
-    """Yield the line and the cells of each row of a table, which probably has these columns."""
-    with file_errors(path):
-        yield from _Lines(path, ReadOptions(text_field=",".join(columns), encoding=encoding)).rows()
-
-
-class _Lines:
-    """The lines of a file for the csv module, read so that a broken row does not spoil the next.
+def read_cells(path: Path, options: ReadOptions) -> Rows:
+    """Yield the rows of a table, without empty ones; a broken row does not spoil the next.
 
     After an unclosed quote, reading continues at the next line.
     """
+    # The csv module has one limit for all its readers (131,072 at first): only raise it.
+    csv.field_size_limit(max(csv.field_size_limit(), min(options.max_row_bytes, 2**31 - 1)))
+    lines = _Lines(path, options)
+    reader = csv.reader(lines, delimiter=lines.find_delimiter(), strict=True)
+    while True:
+        lines.start_row()
+        problem: RowProblem | None = None
+        cells: list[str] = []
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            lines.give_back()
+            problem = RowProblem(_quoting_advice(error))
+        except RowProblem as too_long:
+            lines.give_back()
+            problem = too_long
+        # A line that cannot be decoded is the reason of what the csv module finds in it.
+        if lines.problem is not None and (problem is None or len(lines.taken) == 1):
+            problem = lines.problem
+        if problem or cells:
+            yield lines.taken[0][0], problem or cells
+
+
+class _Lines:
+    """The lines of a file for the csv module, which can be given back."""
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
-        self._path = path
-        self._max_bytes = options.max_row_bytes
-        self._wanted = {*options.text_fields, options.labels_field, options.id_field}
+        self._path, self._options = path, options
         self._lines = numbered_lines(path, options.max_row_bytes, options.encoding)
         self._again: deque[tuple[int, bytes]] = deque()
-        self._taken: list[tuple[int, bytes]] = []
-        self._n_bytes = 0
         self._n_reread = 0
-        self._problem: RowProblem | None = None
-        # The csv module has one limit for all its readers (131,072 at first): only raise it.
-        limit = min(options.max_row_bytes, 2**31 - 1)
-        csv.field_size_limit(max(csv.field_size_limit(), limit))
+        self.start_row()
 
-    def rows(self) -> Rows:
-        """Yield the rows, without empty ones."""
-        reader = csv.reader(self, delimiter=self._delimiter(), strict=True)
-        cells: list[str] | None = []
-        while cells is not None:
-            self._taken, self._n_bytes, self._problem = [], 0, None
-            try:
-                cells = next(reader, None)
-            except csv.Error as error:
-                self._give_back()
-                # A line that cannot be decoded is the reason of what the csv module finds in it.
-                undecoded = self._problem if len(self._taken) == 1 else None
-                self._problem = undecoded or RowProblem(_quoting_advice(error))
-            except RowProblem as problem:
-                self._give_back()
-                self._problem = problem
-            if self._problem or cells:
-                yield self._taken[0][0], self._problem or cells or []
+    def start_row(self) -> None:
+        """Begin to collect the lines of the next row."""
+        self.taken: list[tuple[int, bytes]] = []
+        self.problem: RowProblem | None = None  # a line that cannot be decoded
+        self._n_bytes = 0
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
-        """Give a line to the csv module; `rows` reports what is wrong with it."""
         number, line = self._again.popleft() if self._again else next(self._lines)
-        self._taken.append((number, line))
+        self.taken.append((number, line))
+        max_bytes = self._options.max_row_bytes
         self._n_bytes += len(line)
-        if self._n_bytes > self._max_bytes:
-            raise too_long(self._max_bytes)
+        check_length(self._n_bytes, max_bytes)
         try:
-            return decode(line)
+            return decode(line, max_bytes)
         except RowProblem as problem:
-            self._problem = problem
+            self.problem = problem
             return line.replace(b"\0", b"?").decode(errors="replace")
 
-    def _delimiter(self) -> str:
-        """Look at the first lines, which are then read again."""
+    def find_delimiter(self) -> str:
+        """Find the delimiter in the first lines, which are then read again."""
         self._again.extend(islice(self._lines, N_LINES))
         first = [line.decode(errors="replace") for _, line in self._again]
-        if first and (named := named_delimiter(first[0])):
+        # A spreadsheet may write the delimiter above the header, as in `sep=;`.
+        if first and (named := _SPREADSHEET_HINT.match(first[0])):
             self._again.popleft()
-            return named
-        name = self._path.name.lower().removesuffix(".gz")
-        return find_delimiter(first, self._wanted, "\t" if name.endswith(".tsv") else ",")
+            return named[1]
+        options, name = self._options, self._path.name.lower().removesuffix(".gz")
+        wanted = {*options.text_fields, options.labels_field, options.id_field}
+        return find_delimiter(first, wanted, "\t" if name.endswith(".tsv") else ",")
 
-    def _give_back(self) -> None:
+    def give_back(self) -> None:
         """Put back the lines of a broken row, except its first."""
         self._n_reread += self._n_bytes
-        if self._n_reread > _MAX_REREAD * self._max_bytes:
+        if self._n_reread > _MAX_REREAD * self._options.max_row_bytes:
             raise DataError(
-                f"{self._path} line {self._taken[0][0]}: too many quotes are not closed. "
+                f"{self._path} line {self.taken[0][0]}: too many quotes are not closed. "
                 "Double the quotes inside cells, or convert the file to .jsonl."
             )
-        self._again.extendleft(reversed(self._taken[1:]))
+        self._again.extendleft(reversed(self.taken[1:]))
 
 
 def _quoting_advice(error: csv.Error) -> str:
@@ -183,49 +165,6 @@ def _quoting_advice(error: csv.Error) -> str:
     if "end of data" in str(error):
         return 'opens a quote (") that is not closed. Close it, and double quotes inside a cell.'
     return f"cannot be split into cells ({error}). Double the quotes inside a quoted cell."
-
-
-def _read_header(path: Path, options: ReadOptions, rows: Rows) -> list[str] | None:
-    """Read and check the column names; return None if the file is empty."""
-    line, cells = next(rows, (0, None))
-    if cells is None:
-        return None
-    if isinstance(cells, RowProblem):
-        raise DataError(f"{path} line {line}: the header {cells}")
-    header = [cell.strip() for cell in cells]
-    check_columns(path, options, header)
-    used = {options.id_field, *options.text_fields, *options.list_fields}
-    for name in header:
-        if name in used and header.count(name) > 1:
-            raise DataError(f"{path} has two columns '{printable(name)}'. Rename or remove one.")
-    return header
-
-
-def _name_cells(header: list[str], cells: list[str]) -> dict[str, str]:
-    """Return a row by column names."""
-    if len(cells) != len(header):
-        raise RowProblem(
-            f"has {len(cells)} cell{'' if len(cells) == 1 else 's'}, the header has {len(header)}. "
-            "Put cells that hold the delimiter or a quote in quotes."
-        )
-    return dict(zip(header, cells, strict=True))
-
-
-def _split_lists(cells: Mapping[str, str], options: ReadOptions) -> dict[str, object]:
-    """Split the cells that hold several strings; an empty id is none."""
-    row: dict[str, object] = dict(cells)
-    for name in options.list_fields:
-        if name in cells:
-            row[name] = split_cell(cells[name], options.label_separator)
-    if not row.get(options.id_field):
-        row[options.id_field] = None
-    return row
-
-
-def named_delimiter(first_line: str) -> str | None:
-    """Return the delimiter that a spreadsheet wrote above the header, as in `sep=;`."""
-    found = _SPREADSHEET_HINT.match(first_line)
-    return found[1] if found else None
 
 
 def find_delimiter(lines: Sequence[str], wanted: Collection[str], usual: str = ",") -> str:
@@ -267,4 +206,90 @@ def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
         return []
 
 
-FORMAT = file_format(read, (".csv", ".csv.gz", ".tsv", ".tsv.gz"))
+def split_cell(cell: str, separator: str) -> list[str]:
+    """Return the parts of a cell, without spaces around them; empty parts are left out.
+
+    A cell that is a list of strings, as JSON and Python write it, is that list.
+
+    Example:
+        >>> split_cell("Dramas, Comedies", ","), split_cell("Home, Garden", "none")
+        (['Dramas', 'Comedies'], ['Home, Garden'])
+        >>> split_cell("['Dramas', 'Comedies']", ";"), split_cell("Dramas;", ";")
+        (['Dramas', 'Comedies'], ['Dramas'])
+    """
+    if separator == ONE_LABEL:
+        parts = [cell]
+    elif (values := _read_list(cell)) is not None:
+        parts = values
+    else:
+        parts = cell.split(None if separator == " " else separator)
+    return [stripped for part in parts if (stripped := part.strip())]
+
+
+def joining_separator(separator: str) -> str:
+    """Return the separator to join labels by, whatever the input had."""
+    return ";" if separator == ONE_LABEL else separator
+
+
+def _read_list(cell: str) -> list[str] | None:
+    """Return the strings of a list as JSON or Python write it; None for any other cell."""
+    if cell[:1] != "[" or cell[-1:] != "]" or len(cell) > MAX_LIST:
+        return None
+    try:
+        values = ast.literal_eval(cell)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    is_list = isinstance(values, list) and all(isinstance(each, str) for each in values)
+    return values if is_list else None
+
+
+def find_separator(cells: Collection[str]) -> str | None:
+    """Return the separator that cells of labels seem to have; None if each is one label.
+
+    A separator is one that many cells hold, or that turns them into fewer different labels.
+
+    Example:
+        >>> find_separator(["Dramas, Comedies", "Dramas", "Comedies"])
+        ','
+        >>> find_separator(["Dramas", "Comedies", "Sports", "Home, Garden"])
+    """
+    whole = Counter(cell.strip() for cell in cells)
+    found = []
+    for separator in SEPARATORS:
+        n_holding = sum(n for cell, n in whole.items() if separator in cell)
+        parts = {part for cell in whole for part in split_cell(cell, separator)}
+        if n_holding and (len(parts) < len(whole) or n_holding >= MIN_SHARE * whole.total()):
+            found.append((len(parts), -n_holding, separator))
+    return min(found)[2] if found else None
+
+
+def _check_separator(path: Path, cells: list[str], chosen: str, bad_rows: BadRows) -> None:
+    """Raise or note if the first cells of labels hold another separator than the chosen one."""
+    cells = [cell for cell in cells if cell.strip()]
+    others = [cell for cell in cells if chosen not in cell and _read_list(cell) is None]
+    n_chosen = len(cells) - len(others)
+    meant = find_separator(others)
+    if meant is None or meant == chosen:
+        return
+    n_meant = sum(meant in cell for cell in others)
+    if n_chosen > MAX_STRAY * n_meant:
+        return
+    n_spaced = sum(f"{meant} " in cell for cell in others)
+    held = f"{meant} " if 2 * n_spaced > n_meant else meant
+    held = held.replace("\t", "\\t").replace("\n", "\\n")
+    option = {"\t": "$'\\t'", "\n": "$'\\n'"}.get(meant, f"'{meant}'")
+    if n_chosen:
+        bad_rows.note(
+            f"{path}: {n_meant:,} cells of labels hold '{held}', {n_chosen:,} '{chosen}'. "
+            f"Did you mean --label-separator {option}?"
+        )
+        return
+    where = f" in the first {N_CELLS:,} documents" if len(others) == N_CELLS else ""
+    raise DataError(
+        f"{path}: {len(set(map(str.strip, others))):,} labels{where}, one per document: your "
+        f"labels contain '{held}'. Did you mean --label-separator {option}? If each cell is one "
+        f"label, give --label-separator {ONE_LABEL}."
+    )
+
+
+FORMAT = Format((".csv", ".csv.gz", ".tsv", ".tsv.gz"), read)

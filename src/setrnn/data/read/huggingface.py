@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.data.example import Example
-from setrnn.data.read.printing import printable, shown
+from setrnn.data.read.lines import RowProblem
 from setrnn.data.read.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split
-from setrnn.data.read.row import RowProblem, example_maker, read_rows
-from setrnn.errors import DataError, MissingExtraError
+from setrnn.data.read.row import example_maker, read_rows
+from setrnn.errors import DataError, MissingExtraError, printable, shown
 
 PREFIX = "hf:"
 
@@ -104,4 +104,4 @@ def _name_classes(field: str, values: object, names: list[str]) -> object:
     return [names[value] for value in values]
 
 
-FORMAT = Format(find, has_fields=True, prefix=PREFIX)
+FORMAT = Format(finder=find, prefix=PREFIX)

@@ -15,17 +15,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from setrnn.data.example import Example
-from setrnn.data.read.printing import printable, shown
-from setrnn.data.read.reader import (
-    BadRows,
-    ReadOptions,
-    file_errors,
-    file_format,
-    file_stem,
-    numbered_lines,
-)
-from setrnn.data.read.row import RowProblem, decode, example_maker, read_rows
-from setrnn.errors import DataError
+from setrnn.data.read.lines import RowProblem, decode, file_stem, numbered_lines
+from setrnn.data.read.reader import BadRows, Format, ReadOptions
+from setrnn.data.read.row import example_maker, read_rows
+from setrnn.errors import DataError, printable, shown
 
 CHOICES = "choices"
 FROM_NAME, TO_NAME = "labels", "text"  # of what we write: the names of the tags in the project
@@ -55,7 +48,7 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
         return make(row, number)
 
     rows = enumerate(tasks, start=1)
-    yield from read_rows(rows, make_from_task, bad_rows, f"{printable(path.name)} task")
+    yield from read_rows(rows, make_from_task, bad_rows, f"{path.name} task")
     if n_left_out and n_left_out == len(tasks):
         raise DataError(
             f"{path}: none of its {n_left_out:,} tasks has an annotation, or several that agree on "
@@ -69,14 +62,15 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
 
 
 def _load(path: Path, options: ReadOptions) -> list[Any]:
-    with file_errors(path):
-        lines = numbered_lines(path, _WHOLE_FILE, options.encoding)
-        try:
-            tasks = json.loads(decode(b"".join(line for _, line in lines)))
-        except RowProblem as problem:
-            raise DataError(f"{path} {problem}") from None
-        except (ValueError, RecursionError):
-            raise DataError(f"{path} is not one JSON value, or is cut short. {_ADVICE}") from None
+    lines = numbered_lines(path, _WHOLE_FILE, options.encoding)
+    try:
+        tasks = json.loads(decode(b"".join(line for _, line in lines), _WHOLE_FILE))
+    except RowProblem as problem:
+        raise DataError(f"{path} {problem}") from None
+    except DataError:
+        raise
+    except (ValueError, RecursionError):
+        raise DataError(f"{path} is not one JSON value, or is cut short. {_ADVICE}") from None
     if not isinstance(tasks, list):
         raise DataError(f"{path} must be a list of tasks, got {shown(tasks)}. {_ADVICE}")
     return tasks
@@ -262,4 +256,4 @@ def write_label_config(labels: Iterable[str]) -> str:
     )
 
 
-FORMAT = file_format(read, (".json",), fixed_names="train.json, an export of Label Studio")
+FORMAT = Format((".json",), read, fixed_names="train.json, an export of Label Studio")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from setrnn.data.example import Example
-from setrnn.data.read.printing import printable
-from setrnn.data.read.reader import BadRows, ReadOptions, file_errors, file_format, file_stem
-from setrnn.data.read.row import RowProblem, check_columns, example_maker, read_rows
+from setrnn.data.read.lines import RowProblem, file_errors, file_stem
+from setrnn.data.read.reader import BadRows, Format, ReadOptions
+from setrnn.data.read.row import check_columns, example_maker, read_rows
 from setrnn.errors import DataError
 
 _BATCH_ROWS = 1024
@@ -21,27 +20,20 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
     make = example_maker(options, file_stem(path))
     rows = enumerate(_rows(path, options), start=1)
     with file_errors(path):
-        yield from read_rows(rows, make, bad_rows, f"{printable(path.name)} row")
+        yield from read_rows(rows, make, bad_rows, f"{path.name} row")
 
 
 def _rows(path: Path, options: ReadOptions) -> Iterator[dict[str, Any] | RowProblem]:
     """Yield each row, or a problem if its strings cannot be decoded."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with path.open("rb") as stream, _valid_file(path), pq.ParquetFile(stream) as file:
-        columns = _columns(path, options, file.schema_arrow)
-        kept = None if options.keep_columns else columns
-        for batch in file.iter_batches(_BATCH_ROWS, columns=kept):
-            yield from _batch_rows(batch)
-
-
-@contextmanager
-def _valid_file(path: Path) -> Iterator[None]:
-    """Turn the errors of a damaged file into a DataError."""
-    import pyarrow as pa
-
     try:
-        yield
+        with path.open("rb") as stream, pq.ParquetFile(stream) as file:
+            columns = _columns(path, options, file.schema_arrow)
+            kept = None if options.keep_columns else columns
+            for batch in file.iter_batches(_BATCH_ROWS, columns=kept):
+                yield from _batch_rows(batch)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # from the system, not from the content
@@ -62,22 +54,16 @@ def _batch_rows(batch: Any) -> Iterator[dict[str, Any] | RowProblem]:  # noqa: A
 def _columns(path: Path, options: ReadOptions, schema: Any) -> list[str]:  # noqa: ANN401
     """Return the columns to read; raise if one has a wrong type."""
     check_columns(path, options, schema.names)
-    ids, lists = [options.id_field], options.list_fields
-    columns = []
-    complete = [options.complete_name] if options.require_labels else []
-    for name in dict.fromkeys([*ids, *options.text_fields, *lists, *complete]):
-        if name not in schema.names:
-            continue
-        if schema.names.count(name) > 1:
-            raise DataError(f"{path} has two columns '{name}'. Rename or remove one.")
+    wanted = [options.id_field, *options.text_fields, *options.list_fields, options.complete_field]
+    columns = [name for name in dict.fromkeys(wanted) if name in schema.names]
+    for name in columns:
         kind = schema.field(name).type
-        if name in lists and not _is_list_of_strings(kind):
+        if name in options.list_fields and not _is_list_of_strings(kind):
             raise DataError(
                 f"{path}: '{name}' must be a list of strings, but the column is {kind}."
             )
         if name in options.text_fields and not _is_string(kind):
             raise DataError(f"{path}: '{name}' must be a string, but the column is {kind}.")
-        columns.append(name)
     return columns
 
 
@@ -96,4 +82,4 @@ def _is_list_of_strings(kind: Any) -> bool:  # noqa: ANN401
     return bool(types.is_null(kind) or (is_list and _is_string(kind.value_type)))
 
 
-FORMAT = file_format(read, (".parquet",))
+FORMAT = Format((".parquet",), read)

@@ -10,17 +10,10 @@ from functools import partial
 from pathlib import Path
 
 from setrnn.data.example import Example
-from setrnn.data.read.printing import printable, shown
-from setrnn.data.read.reader import (
-    BadRows,
-    Format,
-    ReadOptions,
-    Split,
-    find_packed,
-    numbered_lines,
-)
-from setrnn.data.read.row import RowProblem, bad_line, decode, read_rows, too_long
-from setrnn.errors import DataError
+from setrnn.data.read.lines import RowProblem, decode, numbered_lines, numbered_records
+from setrnn.data.read.reader import BadRows, Format, ReadOptions, Split
+from setrnn.data.read.row import read_rows
+from setrnn.errors import DataError, shown
 
 TOKEN_FILES = {
     "train": ("lyrl2004_tokens_train.dat",),
@@ -28,42 +21,56 @@ TOKEN_FILES = {
 }
 TOPICS_FILE = "rcv1-v2.topics.qrels"
 
-Topics = dict[int, tuple[str, ...]]
+Topics = dict[str, tuple[str, ...]]  # by the number of the document
 
 
 def find(place: Path, options: ReadOptions) -> dict[str, Split]:
     """Find the token files and their topics."""
-    topics = find_packed(place / TOPICS_FILE)
+    topics = _find_packed(place / TOPICS_FILE)
     splits: dict[str, Split] = {}
     for split, names in TOKEN_FILES.items():
-        tokens = tuple(path for name in names if (path := find_packed(place / name)))
+        tokens = [path for name in names for path in _find_packed(place / name)]
         if not tokens:
             continue
-        if topics is None and options.require_labels:
+        if not topics and options.require_labels:
             raise DataError(
                 f"{place} holds {tokens[0].name} but not its labels. Put {TOPICS_FILE} "
                 "(or .gz) beside it: it comes with the RCV1-v2 files."
             )
-        files = (*tokens, topics) if topics else tokens
-        splits[split] = Split(files, partial(_read, tokens, topics, options))
+        splits[split] = Split((*tokens, *topics), partial(_read, tokens, topics, options))
     return splits
 
 
+def _find_packed(path: Path) -> list[Path]:
+    """Find a file under its own name or with .gz added."""
+    found = [each for each in (path, path.with_name(f"{path.name}.gz")) if each.is_file()]
+    if len(found) == 2:
+        raise DataError(f"{path.parent} holds both {path.name} and {path.name}.gz. Remove one.")
+    return found
+
+
 def _read(
-    tokens: tuple[Path, ...], topics: Path | None, options: ReadOptions, bad_rows: BadRows
+    tokens: list[Path], topics: list[Path], options: ReadOptions, bad_rows: BadRows
 ) -> Iterator[Example]:
     """Stream the documents of a split; the topics are kept in memory."""
-    labels = _read_topics(topics, options, bad_rows) if topics else {}
+    labels: Topics = {}
+    for path in topics:
+        labels = _read_topics(path, options, bad_rows)
 
-    def make(lines: list[bytes], line: int) -> Example:
-        document, text = _document(lines, options.max_row_bytes)
-        if options.require_labels and document not in labels:
-            raise RowProblem(f"document {document} is not in {TOPICS_FILE}. Use the complete file.")
-        return Example(str(document), text, labels.get(document, ()))
+    def make(record: bytes, line: int) -> Example:
+        rows = [*decode(record, max_bytes).split("\n"), ""]
+        head, words, *lines = map(str.strip, rows)
+        number = head.removeprefix(".I").strip()
+        if not number.isdecimal() or words != ".W":
+            raise RowProblem("is not a record. Begin each with the lines '.I NUMBER' and '.W'.")
+        if options.require_labels and number not in labels:
+            raise RowProblem(f"document {number} is not in {TOPICS_FILE}. Use the complete file.")
+        return Example(number, " ".join(filter(None, lines)), labels.get(number, ()))
 
+    max_bytes = options.max_row_bytes
     for path in tokens:
-        records = _records(path, options.max_row_bytes)
-        yield from read_rows(records, make, bad_rows, f"{printable(path.name)} line")
+        records = numbered_records(path, b".I", max_bytes)
+        yield from read_rows(records, make, bad_rows, f"{path.name} line")
 
 
 def _read_topics(path: Path, options: ReadOptions, bad_rows: BadRows) -> Topics:
@@ -71,65 +78,20 @@ def _read_topics(path: Path, options: ReadOptions, bad_rows: BadRows) -> Topics:
     topics: Topics = {}
     shared: dict[tuple[str, ...], tuple[str, ...]] = {}
     for number, line in numbered_lines(path, options.max_row_bytes):
-        fields = line.split()
-        if not fields:
-            continue
         try:
-            if len(fields) != 3 or fields[2] not in (b"0", b"1"):
-                start = line[:100].decode(errors="replace").strip()
-                raise RowProblem(f"must read 'TOPIC DOCUMENT 1', got {shown(start)}. Correct it.")
-            document, topic = _document_number(fields[1]), decode(fields[0])
+            fields = decode(line, options.max_row_bytes).split()
+            if fields and (len(fields) != 3 or fields[2] not in ("0", "1")):
+                raise RowProblem(
+                    f"must read 'TOPIC DOCUMENT 1', got {shown(' '.join(fields))}. Correct it."
+                )
         except RowProblem as problem:
-            bad_rows.add(bad_line(path, number, problem))
+            bad_rows.add(f"{path.name} line {number}", problem)
             continue
-        if fields[2] == b"1":
+        if fields and fields[2] == "1":
+            topic, document, _ = fields
             grown = (*topics.get(document, ()), topic)
             topics[document] = shared.setdefault(grown, grown)
     return topics
 
 
-def _records(path: Path, max_bytes: int) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield the number of the first line and the lines of each record.
-
-    A record ends at a blank line or at the next `.I`. A record over the limit is truncated, but
-    stays over the limit.
-    """
-    first, lines, n_bytes = 0, list[bytes](), 0
-    for number, line in numbered_lines(path, max_bytes):
-        is_blank = not line.strip()
-        if lines and (is_blank or line.startswith(b".I")):
-            yield first, lines
-            lines, n_bytes = [], 0
-        if is_blank:
-            continue
-        first = first if lines else number
-        if n_bytes <= max_bytes:
-            lines.append(line)
-            n_bytes += len(line)
-    if lines:
-        yield first, lines
-
-
-def _document(lines: list[bytes], max_bytes: int) -> tuple[int, str]:
-    """Return the number and the text of a record."""
-    head = lines[0].split()
-    if len(head) != 2 or head[0] != b".I":
-        raise RowProblem(
-            "is not a record. Begin each with '.I NUMBER', and leave no blank line in it."
-        )
-    number = _document_number(head[1])
-    if len(lines) < 2 or lines[1].strip() != b".W":
-        raise RowProblem(f"document {number} has no '.W' line. Put it before the words.")
-    if sum(map(len, lines)) > max_bytes:
-        raise too_long(max_bytes)
-    return number, " ".join(decode(line.strip()) for line in lines[2:])
-
-
-def _document_number(field: bytes) -> int:
-    if field.isdigit() and len(field) < 19:
-        return int(field)
-    start = field[:100].decode(errors="replace")
-    raise RowProblem(f"the document must be a number, got {shown(start)}. Correct it.")
-
-
-FORMAT = Format(find, fixed_names="lyrl2004_tokens_train.dat (RCV1-v2)")
+FORMAT = Format(finder=find, fixed_names="lyrl2004_tokens_train.dat (RCV1-v2)")

@@ -13,12 +13,11 @@ from functools import partial
 from pathlib import Path
 
 from setrnn.data.example import Example
-from setrnn.data.read.printing import printable
-from setrnn.data.read.reader import BadRows, Format, ReadOptions, Split, numbered_lines
-from setrnn.data.read.row import RowProblem, nul_byte, read_rows, too_long
+from setrnn.data.read.lines import RowProblem, check_length, numbered_records
+from setrnn.data.read.reader import BadRows, Format, ReadOptions, Split
+from setrnn.data.read.row import read_rows
 
-FILES = "reut2-*.sgm"
-SUFFIXES = (".sgm",)
+SUFFIX = ".sgm"
 
 # Each takes time in proportion to the record, whatever the record holds.
 _ATTRIBUTE = re.compile(r'\b(\w+)="([^"]*)"')
@@ -27,10 +26,8 @@ _TOPIC = re.compile(r"<D>([^<]*)</D>")
 
 def find(place: Path, options: ReadOptions) -> dict[str, Split]:
     """Find those of reut2-000.sgm to reut2-021.sgm that exist, or read a single file."""
-    if place.is_file():
-        files = [place] if options.any_suffix or place.name.lower().endswith(SUFFIXES) else []
-    else:
-        files = sorted(path for path in place.glob(FILES) if path.is_file())
+    found = [place] if place.name.endswith(SUFFIX) else place.glob(f"reut2-*{SUFFIX}")
+    files = sorted(path for path in found if path.is_file())
     if not files:
         return {}
     return {
@@ -44,32 +41,9 @@ def _read(
 ) -> Iterator[Example]:
     """Stream the documents of a split."""
     for path in files:
-        records = _records(path, options.max_row_bytes)
+        records = numbered_records(path, b"<REUTERS", options.max_row_bytes)
         make = partial(_document, split, options.max_row_bytes)
-        yield from read_rows(records, make, bad_rows, f"{printable(path.name)} line")
-
-
-def _records(path: Path, max_bytes: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the number of the first line and the content of each record, complete or not.
-
-    A record over the limit is truncated, but stays over the limit.
-    """
-    first, lines, n_bytes = 0, list[bytes](), 0
-    for number, line in numbered_lines(path, max_bytes):
-        if b"<REUTERS" in line:
-            if lines:
-                yield first, b"".join(lines)
-            first, lines, n_bytes = number, [], 0
-        elif not lines:
-            continue
-        if n_bytes <= max_bytes:
-            lines.append(line)
-            n_bytes += len(line)
-        if b"</REUTERS>" in line:
-            yield first, b"".join(lines)
-            lines = []
-    if lines:
-        yield first, b"".join(lines)
+        yield from read_rows(records, make, bad_rows, f"{path.name} line")
 
 
 def _document(split: str, max_bytes: int, record: bytes, line: int) -> Example | None:
@@ -81,10 +55,9 @@ def _document(split: str, max_bytes: int, record: bytes, line: int) -> Example |
         raise RowProblem("<REUTERS> must carry TOPICS, LEWISSPLIT and NEWID. Copy the file again.")
     if attributes["LEWISSPLIT"] != split or attributes["TOPICS"] != "YES":
         return None
-    if len(record) > max_bytes:
-        raise too_long(max_bytes)
+    check_length(len(record), max_bytes)
     if "\0" in content:
-        raise nul_byte()
+        raise RowProblem("holds a NUL byte. Copy the file again.")
     if "</REUTERS>" not in content:
         raise RowProblem("the record has no </REUTERS>. Copy the file again.")
     topics = (_unescape(topic) for topic in _TOPIC.findall(_inside(content, "TOPICS")))
@@ -115,4 +88,4 @@ def _inside(content: str, tag: str) -> str:
     return content[opening.end() : end]
 
 
-FORMAT = Format(find, SUFFIXES, fixed_names="reut2-000.sgm (Reuters-21578)")
+FORMAT = Format((SUFFIX,), finder=find, fixed_names="reut2-000.sgm (Reuters-21578)")

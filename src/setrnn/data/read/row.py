@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from setrnn.data.example import Example, KnownLabels, rename_labels
-from setrnn.data.read.encodings import guess_encoding
-from setrnn.data.read.label_cells import split_joined
-from setrnn.data.read.printing import printable, shown
+from setrnn.data.read.lines import RowProblem
 from setrnn.data.read.reader import BadRows, ReadOptions
-from setrnn.errors import BadRowError, DataError
+from setrnn.errors import DataError, printable, shown
 
 Row = TypeVar("Row")
 
 N_COLUMNS, N_FIELDS = 1_000, 20  # that are listed: of a table, and of one row of JSON Lines
-LONGEST = 60  # characters of a name that is not near
 
 # What such columns are often called.
 USUAL_NAMES = {
@@ -33,15 +30,6 @@ USUAL_NAMES = {
 
 # What a cell may say; an empty one says nothing.
 _TRUTHS = {"": True, "true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-
-
-class RowProblem(Exception):  # noqa: N818 - not an error yet: the reader adds the place
-    """What is wrong with a row, and how to correct it; the reader adds the place."""
-
-
-def bad_line(path: Path, number: int, problem: RowProblem) -> BadRowError:
-    """Return the error for a problem in one line of a file."""
-    return BadRowError(f"{printable(path.name)} line {number}", str(problem))
 
 
 def read_rows(
@@ -61,104 +49,49 @@ def read_rows(
                 raise row
             example = make(row, number)
         except RowProblem as problem:
-            bad_rows.add(BadRowError(f"{place} {number}", str(problem)))
+            bad_rows.add(f"{place} {number}", problem)
             continue
         if example is not None:
             yield example
 
 
-def example_maker(
-    options: ReadOptions, stem: str, is_decoded: bool = False
-) -> Callable[[Mapping[str, Any], int], Example]:
-    """Return a function that turns a row and its number into an Example, and checks its types.
+def example_maker(options: ReadOptions, stem: str) -> Callable[[Mapping[str, Any], int], Example]:
+    """Return a function that turns a row and its number into an Example, and checks its values.
 
-    The characters are checked unless the whole row was decoded from UTF-8 (`is_decoded`). A row
-    without an id is named after its file and number: `train-41`.
+    A row without an id is named after its file and number: `train-41`.
     """
     id_field, text_fields = options.id_field, options.text_fields
     labels_field, features_field = options.labels_field, options.features_field
-    lone_text_field = text_fields[0] if len(text_fields) == 1 else None
-    require_labels, has_known = options.require_labels, bool(options.known_fields)
-    unknown_name, complete_name = options.unknown_name, options.complete_name
+    is_joined, require_labels = len(text_fields) > 1, options.require_labels
+    incomplete = {options.unknown_field, options.complete_field} if require_labels else set()
 
     def make(row: Mapping[str, Any], number: int) -> Example:
         row_id = row.get(id_field)
-        if type(row_id) is not str:
-            row_id = f"{stem}-{number}" if row_id is None else id_text(id_field, row_id)
-        text = row.get(lone_text_field) if lone_text_field else None
-        if type(text) is not str:
-            parts = (_text(row, name, lone_text_field is None) for name in text_fields)
-            text = "\n".join(part for part in parts if part)
+        parts = [_text(row, name, is_joined) for name in text_fields]
         labels, features = row.get(labels_field), row.get(features_field)
         if labels is None and require_labels and labels_field not in row:
             raise _missing(row, labels_field, "Add it ([] for none)", "--labels-field")
         example = Example(
-            row_id,
-            text,
+            f"{stem}-{number}" if row_id is None else id_text(id_field, row_id),
+            "\n".join(part for part in parts if part),
             () if labels is None and not require_labels else strings(labels_field, labels),
             () if features is None else strings(features_field, features),
-            _known_labels(row, options) if has_known else None,
+            _known_labels(row, options) if options.known_fields else None,
             row if options.keep_columns else None,
         )
-        if require_labels and (unknown_name in row or complete_name in row):
+        if not incomplete.isdisjoint(row):
             example = _add_unknown(example, row, options)
-        if not is_decoded:
-            check_characters(example, options)
+        _check_characters(example, options)
         return example
 
     return make
 
 
-def check_characters(example: Example, options: ReadOptions) -> None:
-    """Raise if a string holds NUL or cannot be written as UTF-8 (a lone surrogate)."""
-    for name, strings_of in (
-        (options.id_field, (example.id,)),
-        (options.text_field, (example.text,)),
-        (options.labels_field, example.labels),
-        (options.features_field, example.features),
-        (options.unknown_name, example.unknown),
-    ):
-        for each in strings_of:
-            _check_string(name, each)
-
-
-def decode(line: bytes) -> str:
-    """Decode UTF-8; raise RowProblem with the first wrong byte, or if there is a NUL byte."""
-    try:
-        text = line.decode()
-    except UnicodeDecodeError as error:
-        byte, column = line[error.start], error.start + 1
-        raise RowProblem(
-            f"is not UTF-8 (byte 0x{byte:02x} at column {column}) but probably "
-            f"{guess_encoding(line)}. Give --encoding {guess_encoding(line)}, or save the file as "
-            "UTF-8."
-        ) from None
-    if "\0" in text:
-        raise nul_byte(line)
-    return text
-
-
-def too_long(max_bytes: int) -> RowProblem:
-    """Return the problem of a row over the limit."""
-    return RowProblem(
-        f"is longer than {max_bytes:,} bytes. Split the document, or raise max_row_bytes."
-    )
-
-
-def nul_byte(line: bytes = b"") -> RowProblem:
-    """Return the problem of a row that holds a NUL byte."""
-    likely = guess_encoding(line) if line else ""
-    if likely.startswith("utf-16"):
-        return RowProblem(f"holds NUL bytes: it is probably UTF-16. Give --encoding {likely}.")
-    return RowProblem("holds a NUL byte. Remove it, and save the file as UTF-8 text.")
-
-
-def check_columns(path: Path, options: ReadOptions, columns: Iterable[str]) -> None:
-    """Raise if a table lacks a required column.
+def check_columns(path: Path, options: ReadOptions, columns: list[str]) -> None:
+    """Raise if a table lacks a required column, or has a column twice that is read.
 
     The columns of ids and features are optional, unless the user named them.
     """
-    columns = list(columns)
     wanted = [(name, "--text-field") for name in options.text_fields]
     for kind in ("labels", "id", "features", "unknown", "complete", "present", "absent"):
         name = getattr(options, f"{kind}_field")
@@ -167,10 +100,14 @@ def check_columns(path: Path, options: ReadOptions, columns: Iterable[str]) -> N
             wanted.append((name, f"--{kind}-field"))
     for name, flag in wanted:
         if name not in columns:
+            near = [f"Did you mean '{each}'? " for each in near_names(name, columns)[:1]]
             raise DataError(
-                f"{path} has no column '{name}': it has {printable(list_names(name, columns))}. "
-                f"{printable(advise_name(name, columns))}Name the right one with {flag}."
+                f"{path} has no column '{name}': it has {list_names(name, columns)}. "
+                f"{printable(''.join(near))}Name the right one with {flag}."
             )
+    for name in (options.id_field, *options.text_fields, *options.list_fields):
+        if columns.count(name) > 1:
+            raise DataError(f"{path} has two columns '{printable(name)}'. Rename or remove one.")
 
 
 def near_names(name: str, columns: Iterable[str]) -> list[str]:
@@ -181,18 +118,16 @@ def near_names(name: str, columns: Iterable[str]) -> list[str]:
         ['Text ', 'description']
     """
     plain = {column: column.strip().casefold() for column in columns}
-    wanted = name.casefold()
-    spelled = difflib.get_close_matches(wanted, plain.values(), n=len(plain) or 1)
-    usual = USUAL_NAMES.get(name, ())
-    ranked = [*spelled, *(each for each in plain.values() if wanted in each), *usual]
-    by_plain: dict[str, list[str]] = {}
-    for column, each in plain.items():
-        by_plain.setdefault(each, []).append(column)
-    return [column for each in dict.fromkeys(ranked) for column in by_plain.get(each, ())]
+    spelled = difflib.get_close_matches(name.casefold(), plain.values(), n=len(plain) or 1)
+    inside = (each for each in plain.values() if name.casefold() in each)
+    near = [*spelled, *inside, *USUAL_NAMES.get(name, ())]
+    return sorted(
+        (each for each in plain if plain[each] in near), key=lambda e: near.index(plain[e])
+    )
 
 
 def list_names(name: str, columns: Iterable[str], n_shown: int = N_COLUMNS) -> str:
-    """List columns, near ones first and never shortened.
+    """List columns, near ones first and whole.
 
     Example:
         >>> list_names("labels", ["id", "title", "genres"])
@@ -200,17 +135,10 @@ def list_names(name: str, columns: Iterable[str], n_shown: int = N_COLUMNS) -> s
     """
     columns = list(columns)
     near = near_names(name, columns)
-    others = [each for each in columns if each not in near]
-    n_others = max(n_shown - len(near), 0)
-    short = [each if len(each) <= LONGEST else f"{each[:LONGEST]}..." for each in others[:n_others]]
-    more = f" and {len(others) - n_others} more" if len(others) > n_others else ""
-    return (", ".join([*near, *short]) or "none") + more
-
-
-def advise_name(name: str, columns: Iterable[str]) -> str:
-    """Return "Did you mean ...? " if a column is spelled like a name or usually holds the same."""
-    near = near_names(name, columns)
-    return f"Did you mean '{near[0]}'? " if near else ""
+    names = [*near, *(each for each in columns if each not in near)]
+    n_shown = max(n_shown, len(near))
+    more = f" and {len(names) - n_shown} more" if len(names) > n_shown else ""
+    return printable(", ".join(names[:n_shown]) or "none") + more
 
 
 def id_text(name: str, value: object) -> str:
@@ -224,15 +152,33 @@ def id_text(name: str, value: object) -> str:
     )
 
 
+def strings(name: str, values: Any) -> tuple[str, ...]:  # noqa: ANN401 - it comes from the user
+    """Return a list of strings as a tuple; raise RowProblem if it is anything else."""
+    if type(values) is not list:
+        advice = 'Write ["..."], or [] for none.'
+        if isinstance(values, str) and values:
+            advice = f"Write [{shown(values)}]."
+        raise RowProblem(f"'{name}' must be a list of strings, got {shown(values)}. {advice}")
+    for value in values:
+        if type(value) is not str:
+            advice = "Remove it." if value is None else "Write each as a string in quotes."
+            raise RowProblem(
+                f"'{name}' must be a list of strings, got {shown(value)} in it. {advice}"
+            )
+        if not value:
+            raise RowProblem(f"'{name}' holds an empty string. Remove it; [] means none.")
+    return tuple(values)
+
+
 def _text(row: Mapping[str, Any], name: str, may_be_null: bool) -> str:
     """Return a text, or one of several: of these, each may be null."""
     text = row.get(name)
     if type(text) is str:
         return text
-    if text is None and may_be_null and name in row:
-        return ""
     if name not in row:
         raise _missing(row, name, "Add it", "--text-field")
+    if text is None and may_be_null:
+        return ""
     advice = 'Write "" for an empty text.' if text is None else "Write it in quotes."
     raise RowProblem(f"'{name}' must be a string, got {shown(text)}. {advice}")
 
@@ -256,18 +202,14 @@ def _known_labels(row: Mapping[str, Any], options: ReadOptions) -> KnownLabels:
 
 def _add_unknown(example: Example, row: Mapping[str, Any], options: ReadOptions) -> Example:
     """Return the document with the labels that its row says are not known."""
-    unknown, complete = row.get(options.unknown_name), row.get(options.complete_name)
-    names = () if unknown is None else strings(options.unknown_name, unknown)
-    is_complete = _truth(options.complete_name, complete)
-    if not names and is_complete:
-        return example
-    for name in names:
-        if name in example.labels:
-            raise RowProblem(
-                f"{shown(name)} is in '{options.labels_field}' and in '{options.unknown_name}'. "
-                "Remove it from one."
-            )
-    return replace(example, unknown=names, complete=is_complete)
+    unknown, complete = row.get(options.unknown_field), row.get(options.complete_field)
+    names = () if unknown is None else strings(options.unknown_field, unknown)
+    if both := set(names).intersection(example.labels):
+        raise RowProblem(
+            f"{shown(min(both))} is in '{options.labels_field}' and in '{options.unknown_field}'. "
+            "Remove it from one."
+        )
+    return replace(example, unknown=names, complete=_truth(options.complete_field, complete))
 
 
 def _truth(name: str, value: object) -> bool:
@@ -284,40 +226,31 @@ def _truth(name: str, value: object) -> bool:
 
 
 def _missing(row: Mapping[str, Any], name: str, advice: str, flag: str) -> RowProblem:
-    fields = printable(list_names(name, row, N_FIELDS))
+    fields = list_names(name, row, N_FIELDS)
     return RowProblem(
         f"'{name}' is missing, the row has {fields}. {advice}, or name another field with {flag}."
     )
 
 
-def strings(name: str, values: Any) -> tuple[str, ...]:  # noqa: ANN401 - it comes from the user
-    """Return a list of strings as a tuple; raise RowProblem if it is anything else."""
-    if type(values) is not list:
-        advice = 'Write ["..."], or [] for none.'
-        if isinstance(values, str) and values:
-            advice = f"Write [{', '.join(map(shown, split_joined(values)))}]."
-        raise RowProblem(f"'{name}' must be a list of strings, got {shown(values)}. {advice}")
-    for value in values:
-        if type(value) is not str:
-            advice = "Remove it." if value is None else "Write each as a string in quotes."
-            raise RowProblem(
-                f"'{name}' must be a list of strings, got {shown(value)} in it. {advice}"
-            )
-        if not value:
-            raise RowProblem(f"'{name}' holds an empty string. Remove it; [] means none.")
-    return tuple(values)
-
-
-def _check_string(name: str, text: str) -> None:
-    if "\0" in text:
-        raise RowProblem(f"'{name}' holds a NUL character (\\u0000). Remove it.")
-    if text.isascii():
-        return
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        code = ord(text[error.start])
-        raise RowProblem(
-            f"'{name}' holds half a character (\\u{code:04x}), which UTF-8 cannot write. "
-            "Remove it, or write the whole surrogate pair."
-        ) from None
+def _check_characters(example: Example, options: ReadOptions) -> None:
+    """Raise if a string holds NUL or cannot be written as UTF-8 (a lone surrogate)."""
+    strings_of = {
+        options.id_field: (example.id,),
+        options.text_field: (example.text,),
+        options.labels_field: example.labels,
+        options.features_field: example.features,
+        options.unknown_field: example.unknown,
+    }
+    for name, values in strings_of.items():
+        for value in values:
+            if "\0" in value:
+                raise RowProblem(f"'{name}' holds a NUL character (\\u0000). Remove it.")
+            if value.isascii():
+                continue
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                raise RowProblem(
+                    f"'{name}' holds half a character (\\u{ord(value[error.start]):04x}), which "
+                    "UTF-8 cannot write. Remove it, or write the whole surrogate pair."
+                ) from None

@@ -15,10 +15,9 @@ from typing import Any, BinaryIO, TypeAlias
 
 from setrnn.data.disk import explain_failed_write, whole_file, whole_folder
 from setrnn.data.example import Example
-from setrnn.data.read.label_cells import joining_separator
+from setrnn.data.read.delimited import joining_separator
 from setrnn.data.read.label_studio import make_tasks, write_tasks
-from setrnn.data.read.printing import shown
-from setrnn.errors import ConfigError, DataError
+from setrnn.errors import ConfigError, DataError, shown
 
 Row: TypeAlias = Mapping[str, Any]
 Kinds: TypeAlias = dict[str, str]  # of the values of each column

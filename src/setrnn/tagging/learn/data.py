@@ -13,7 +13,7 @@ from setrnn.data.cache import Source, open_prepared, read_source
 from setrnn.data.hierarchy import describe_fit
 from setrnn.data.prepared import Prepared
 from setrnn.data.read import make_hierarchy
-from setrnn.data.read.parents import Parents
+from setrnn.data.read.label_files import Parents
 from setrnn.data.text.cut_documents import describe_cut_documents
 from setrnn.data.text.languages import find_language
 from setrnn.data.unknown import ESTIMATED, estimate_forgotten, mark_only_given

@@ -12,7 +12,7 @@ from typing import Any
 
 from setrnn.config import ClassicalSettings, Config
 from setrnn.data.prepared import Prepared
-from setrnn.data.read.parents import Parents
+from setrnn.data.read.label_files import Parents
 from setrnn.errors import ConfigError, SetRNNError, StoppedError
 from setrnn.methods import Method, find_method
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES, is_better

@@ -1,0 +1,448 @@
+"""A dataset: the splits that files, folders and addresses hold, joined and ready to be read."""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import BinaryIO
+
+from setrnn.data.example import Example, rename_labels
+from setrnn.data.prepared import is_prepared
+from setrnn.data.read import (
+    aapd,
+    delimited,
+    huggingface,
+    jsonl,
+    label_studio,
+    parquet,
+    rcv1,
+    reuters,
+)
+from setrnn.data.read.lines import decode, file_errors, file_stem, numbered_lines
+from setrnn.data.read.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split
+from setrnn.data.read.row import read_rows
+from setrnn.errors import DataError, nearest_name, printable, shown
+
+# Each is tried on a file or folder, in this order.
+READERS: dict[str, Format] = {
+    "jsonl": jsonl.FORMAT,
+    "csv": delimited.FORMAT,
+    "parquet": parquet.FORMAT,
+    "aapd": aapd.FORMAT,
+    "rcv1": rcv1.FORMAT,
+    "reuters": reuters.FORMAT,
+    "label-studio": label_studio.FORMAT,
+    "huggingface": huggingface.FORMAT,
+}
+
+# A synthetic newsroom, which `tools/make_newsroom.py` of the repository writes.
+EMBEDDED = "newsroom"
+EMBEDDED_FOLDER = Path(__file__).parents[1] / EMBEDDED
+STDIN = "-"
+N_SHOWN = 5  # files or labels in a note
+SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")  # which are saved as CSV first
+_SHARED = "Two files have the same ids,"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The splits of a dataset, each ready to be streamed."""
+
+    name: str
+    place: str
+    splits: dict[str, Split]
+    valid_is_cut: bool = False  # from train, by setrnn.data.splits
+
+    def require(self, split: str) -> Split:
+        """Return a split; raise DataError with the splits that exist if it is missing."""
+        if split in self.splits:
+            return self.splits[split]
+        if _prefix_format(self.place):
+            advice = "Name another dataset."
+        elif Path(self.place).is_dir():
+            advice = f"Add {split}.jsonl (or .csv, .parquet) to the folder."
+        else:
+            advice = f"Give a folder that holds {split}.jsonl (or .csv, .parquet)."
+        found = ", ".join(sorted(self.splits))
+        raise DataError(f"{self.place} has no '{split}' part: found {found}. {advice}")
+
+
+def choose_split(splits: Sequence[str], default: str = "test") -> str:
+    """Return the only part of a dataset, or `default`."""
+    return splits[0] if len(splits) == 1 else default
+
+
+def open_dataset(
+    data: str | Path | Sequence[str | Path],
+    options: ReadOptions = ReadOptions(),  # noqa: B008 - frozen
+    reader: str | None = None,
+) -> Dataset:
+    """Find the splits of files, a folder, `hf:NAME` or the embedded corpus; read nothing yet.
+
+    Args:
+        data: a path, a glob or an address, or several of them, whose splits are joined. The string
+            "newsroom" is always the embedded corpus; write ./newsroom, or pass a Path, for a file
+            or folder of that name. A single file is the split "train", and so are all files of
+            a folder without files that are called train, valid or test.
+        options: how to read rows.
+        reader: the name of the only format to look for, one of READERS; a single file is then
+            read whatever its suffix.
+
+    Example:
+        >>> from setrnn.data.read import BadRows
+        >>> dataset = open_dataset("newsroom")
+        >>> list(dataset.splits)
+        ['train', 'valid', 'test']
+        >>> next(dataset.splits["test"].read(BadRows())).labels
+        ('politics', 'parliament', 'budget', 'economy', 'sundareth')
+    """
+    if reader is not None and reader not in READERS:
+        raise DataError(f"No format is called '{reader}'. {nearest_name(reader, READERS)}")
+    places = expand_places([data] if isinstance(data, str | Path) else data)
+    datasets = [_open_place(place, options, reader) for place in places]
+    dataset = datasets[0]
+    if len(datasets) > 1:
+        n_more = len(datasets) - 1
+        splits = _join_datasets(datasets, options)
+        dataset = Dataset(f"{dataset.name}+{n_more}", f"{dataset.place} and {n_more} more", splits)
+    first = "train" if "train" in dataset.splits else next(iter(dataset.splits))
+    finished = {
+        name: _finish(split, f"The '{name}' part of {dataset.place}", options, name == first)
+        for name, split in dataset.splits.items()
+    }
+    return replace(dataset, splits=finished)
+
+
+@contextmanager
+def open_standard_input(
+    stream: BinaryIO, options: ReadOptions, reader: str | None = None
+) -> Iterator[Split]:
+    """Yield the documents of a stream, which is copied to a temporary file first.
+
+    Without a format, lines that begin with { are JSON objects, a first line that names the text
+    column begins a table, and otherwise each line is a text.
+    """
+
+    def read_texts(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:
+        def make(line: bytes, number: int) -> Example | None:
+            text = decode(line, options.max_row_bytes).strip()
+            return Example(f"{file_stem(path)}-{number}", text) if text else None
+
+        lines = numbered_lines(path, options.max_row_bytes, options.encoding)
+        return read_rows(lines, make, bad_rows, f"{path.name} line")
+
+    with tempfile.TemporaryDirectory(prefix="setrnn-") as folder:
+        path = Path(folder) / "stdin"
+        with path.open("wb") as file:
+            shutil.copyfileobj(stream, file)
+        if reader is None:
+            lines = numbered_lines(path, options.max_row_bytes, options.encoding)
+            first = [line.decode(errors="replace") for _, line in islice(lines, delimited.N_LINES)]
+            header = delimited.find_header(first, options.text_fields)
+            if "".join(first).lstrip().startswith("{"):
+                reader = "jsonl"
+            elif {*options.text_fields} <= {*header}:
+                reader = "csv"
+        if reader is None:
+            split = Split((path,), partial(read_texts, path, options))
+            yield _finish(split, "stdin", options)
+        else:
+            yield open_dataset(path, options, reader).require("train")
+
+
+def expand_places(places: Iterable[str | Path]) -> list[str | Path]:
+    """Replace each glob, such as "exports/*.csv", by the files that it matches, in their order."""
+    expanded: list[str | Path] = []
+    for place in places:
+        if not any(each in str(place) for each in "*?[") or Path(place).exists():
+            expanded.append(place)
+            continue
+        found = sorted(glob.glob(str(place), recursive=True))  # noqa: PTH207 (absolute ones too)
+        if not found:
+            raise DataError(f"No file matches {printable(str(place))}. Check the pattern.")
+        expanded += found
+    paths = [Path(place).absolute() for place in expanded]
+    if twice := next((path for path in paths if paths.count(path) > 1), None):
+        raise DataError(f"{printable(str(twice))} is given twice. Leave out one.")
+    if not expanded:
+        raise DataError("There is no data to read. Name a file, a folder or a dataset.")
+    return expanded
+
+
+def join_splits(parts: Sequence[tuple[Path, Split]], id_prefix: str) -> Split:
+    """Join the splits of several files or folders into one.
+
+    Args:
+        parts: each place with its split.
+        id_prefix: "file" to put the file's name in front of each id, "none" to leave ids as they
+            are, "auto" for names in front of those ids that an earlier file has too.
+    """
+    if len(parts) == 1:
+        return parts[0][1]
+    prefixes = name_places([str(place) for place, _ in parts])
+    splits = [split for _, split in parts]
+
+    def read(bad_rows: BadRows) -> Iterator[Example]:
+        earlier: set[int] = set()  # the 64-bit hashes of ids
+        for prefix, split in zip(prefixes, splits, strict=True):
+            own = set()
+            for example in split.read(bad_rows):
+                own.add(hash(example.id))
+                is_shared = id_prefix == "auto" and hash(example.id) in earlier
+                if is_shared:
+                    _note_shared_id(example.id, prefix, bad_rows)
+                has_prefix = is_shared or id_prefix == "file"
+                yield replace(example, id=f"{prefix}:{example.id}") if has_prefix else example
+            earlier |= own
+
+    return Split(tuple(file for split in splits for file in split.files), read, tuple(splits))
+
+
+def name_places(places: Sequence[str]) -> list[str]:
+    """Return a name for each place: its stem, with as much of its folders as tells them apart.
+
+    Example:
+        >>> name_places(["2024/news.csv", "2025/news.csv", "2025/blogs.csv"])
+        ['2024/news', '2025/news', 'blogs']
+    """
+    paths = [Path(place) for place in places]
+    names = [file_stem(path) for path in paths]
+    parents = [list(path.absolute().parent.parts) for path in paths]
+    while len(set(names)) < len(names) and any(parents):
+        is_shared = [names.count(name) > 1 for name in names]
+        names = [
+            f"{folders.pop()}/{name}" if repeated and folders else name
+            for name, folders, repeated in zip(names, parents, is_shared, strict=True)
+        ]
+    return names
+
+
+def _note_shared_id(name: str, prefix: str, bad_rows: BadRows) -> None:
+    """Note the first id that occurs in two files."""
+    if any(text.startswith(_SHARED) for text in bad_rows.notes):
+        return
+    name, prefix = printable(name), printable(prefix)
+    bad_rows.note(
+        f"{_SHARED} such as '{name}': in the second file it begins with the name of the file, as "
+        f"in '{prefix}:{name}'. To keep ids as they are: --id-prefix none."
+    )
+
+
+def _open_place(data: str | Path, options: ReadOptions, reader: str | None) -> Dataset:
+    """Find the splits of one file, folder or address."""
+    place = str(data)
+    if data == EMBEDDED and reader is None:
+        return Dataset(EMBEDDED, place, _find_splits(EMBEDDED_FOLDER, ReadOptions(), reader))
+    if remote := _prefix_format(place):
+        name = place.removeprefix(remote.prefix).partition(":")[0]
+        return _with_source(Dataset(name, place, remote.find(Path(place), options)), options)
+    path = Path(data)
+    with file_errors(path):
+        _check_place(path, place)
+        splits = _find_splits(path, options, reader)
+        tables = _find_tables(path, reader) if path.is_dir() else []
+        if not splits:
+            if not tables:
+                raise _nothing_found(path, reader)
+            found = [_open_place(table, options, reader) for table in tables]
+            return Dataset(path.resolve().name, place, _join_datasets(found, options))
+        used = {file for split in splits.values() for file in split.files}
+        unread = [printable(table.name) for table in tables if table not in used]
+        name = path.resolve().name if path.is_dir() else file_stem(path)
+        return _with_source(Dataset(name, place, _note_unread(path, splits, unread)), options)
+
+
+def _prefix_format(place: str) -> Format | None:
+    """Return the format whose prefix an address has, if any."""
+    prefixed = (each for each in READERS.values() if each.prefix)
+    return next((each for each in prefixed if place.startswith(each.prefix)), None)
+
+
+def _find_splits(path: Path, options: ReadOptions, reader: str | None) -> dict[str, Split]:
+    """Collect the splits of every format; raise if two formats hold the same split."""
+    if reader is not None:
+        return READERS[reader].find(path, options, is_named=True)
+    found: dict[str, tuple[str, Split]] = {}
+    for name, format_ in READERS.items():
+        for part, split in format_.find(path, options).items():
+            if part in found:
+                other, first = found[part]
+                raise DataError(
+                    f"{path} holds the split '{part}' twice: {first.files[0].name} ({other}) and "
+                    f"{split.files[0].name} ({name}). Remove one, or choose with --format."
+                )
+            found[part] = (name, split)
+    return {part: split for part, (_, split) in found.items()}
+
+
+def _find_tables(folder: Path, reader: str | None) -> list[Path]:
+    """Return the files of a folder that have a suffix of a format; hidden ones are not."""
+    formats = READERS.values() if reader is None else [READERS[reader]]
+    suffixes = tuple(chain(*(each.suffixes for each in formats if not each.fixed_names)))
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if path.name.lower().endswith(suffixes) and path.name[0] != "." and path.is_file()
+    )
+
+
+def _join_datasets(datasets: Sequence[Dataset], options: ReadOptions) -> dict[str, Split]:
+    """Join the splits of several places by their names.
+
+    Files called train, valid and test are these splits if train is among them; other single files
+    are joined into train.
+    """
+    places = [Path(dataset.place) for dataset in datasets]
+    stems = [file_stem(place) for place in places]
+    are_files = all(place.is_file() for place in places)
+    are_parts = "train" in stems and all(stem in SPLIT_NAMES for stem in stems)
+    parts: dict[str, list[tuple[Path, Split]]] = {}
+    for place, stem, dataset in zip(places, stems, datasets, strict=True):
+        for name, split in dataset.splits.items():
+            if are_files:
+                name = SPLIT_NAMES[stem] if are_parts else "train"
+            parts.setdefault(name, []).append((place, split))
+    return {name: join_splits(each, options.id_prefix) for name, each in parts.items()}
+
+
+def _with_source(dataset: Dataset, options: ReadOptions) -> Dataset:
+    """Add the name of a file or folder to the features of its documents, if that is asked for."""
+    if not options.source_feature:
+        return dataset
+
+    def read(split: Split, bad_rows: BadRows) -> Iterator[Example]:
+        for example in split.read(bad_rows):
+            yield replace(example, features=(*example.features, f"source:{dataset.name}"))
+
+    splits = {
+        part: replace(split, read=partial(read, split)) for part, split in dataset.splits.items()
+    }
+    return replace(dataset, splits=splits)
+
+
+def _note_unread(
+    folder: Path, splits: Mapping[str, Split], unread: Sequence[str]
+) -> dict[str, Split]:
+    """Note the files of a folder that are not read, because others are called train or test."""
+
+    def read(split: Split, bad_rows: BadRows) -> Iterator[Example]:
+        if unread:
+            bad_rows.note(
+                f"Only {', '.join(splits)} of {folder} are read, not {_list_some(unread)}. To "
+                "read other files too, name them."
+            )
+        return split.read(bad_rows)
+
+    return {name: replace(split, read=partial(read, split)) for name, split in splits.items()}
+
+
+def _finish(split: Split, name: str, options: ReadOptions, is_first: bool = False) -> Split:
+    """Rename and close the labels of a split; raise DataError if it yields no document."""
+    label_map, hierarchy = options.label_map or {}, options.hierarchy
+    if split.files:
+        n_more = len(split.files) - 1
+        name = split.files[0].name + (f" (and {n_more} more)" if n_more else "")
+
+    def read(bad_rows: BadRows) -> Iterator[Example]:
+        n_before, is_empty = bad_rows.n_skipped, True
+        unused = dict.fromkeys(label_map)
+        for example in split.read(bad_rows):
+            is_empty = False
+            if options.known_fields and example.known is None:
+                raise DataError(
+                    f"{name} has no fields for known labels. Give a JSON Lines, CSV or Parquet "
+                    "file: setrnn data convert makes one."
+                )
+            for label in example.labels if unused else ():
+                unused.pop(label, None)
+                unused.pop(label.strip(), None)
+            yield _rename(example, label_map) if label_map else example
+        if is_empty:
+            raise _no_documents(name, bad_rows, n_before)
+        if is_first and unused:
+            labels = [shown(label) for label in unused]
+            bad_rows.note(f"The label map has labels that do not occur: {_list_some(labels)}.")
+
+    def read_closed(bad_rows: BadRows) -> Iterator[Example]:
+        return read(bad_rows) if hierarchy is None else hierarchy.close_examples(read(bad_rows))
+
+    return replace(split, read=read_closed)
+
+
+def _rename(example: Example, label_map: Mapping[str, str]) -> Example:
+    labels = rename_labels(example.labels, label_map)
+    unknown = rename_labels(example.unknown, label_map)
+    kept = tuple(label for label in unknown if label not in labels)  # a given label is known
+    return replace(example, labels=labels, unknown=kept)
+
+
+def _list_some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - N_SHOWN:,} more" if len(names) > N_SHOWN else ""
+    return ", ".join(names[:N_SHOWN]) + more
+
+
+def _no_documents(name: str, bad_rows: BadRows, n_before: int) -> DataError:
+    n_skipped = bad_rows.n_skipped - n_before
+    if n_skipped == 0:
+        return DataError(f"{name} holds no documents. Add at least one row.")
+    first = "".join(f" First: {each}" for each in bad_rows.first[n_before:][:1])
+    return DataError(
+        f"{name} holds no documents that can be read: {n_skipped} rows skipped.{first}"
+    )
+
+
+def _check_place(path: Path, place: str) -> None:
+    """Raise if a path is not a file or a folder of documents."""
+    if not place or "\0" in place:
+        raise DataError(
+            f"'{printable(place)}' is not the name of a file. Give a file, a folder or a dataset."
+        )
+    if is_prepared(path):
+        raise DataError(
+            f"{path} is a prepared folder: it holds numbers, not documents. Use it with train and "
+            "evaluate; convert and split need the data that it was made from."
+        )
+    if path.is_file() or path.is_dir():
+        return
+    if path.exists():
+        raise DataError(f"{path} is neither a file nor a folder. Save the documents to a file.")
+    if not path.parent.is_dir():
+        raise DataError(f"{path} does not exist: there is no folder {path.parent}. Check the path.")
+    names = [sibling.name for sibling in path.parent.iterdir()]
+    if path.name == place:
+        names.append(EMBEDDED)
+    close = difflib.get_close_matches(path.name, names, n=1)
+    advice = f"Did you mean '{printable(close[0])}'?" if close else "Check the name."
+    raise DataError(f"{path} does not exist. {advice}")
+
+
+def _nothing_found(path: Path, reader: str | None) -> DataError:
+    if reader:
+        return DataError(f"{path} holds nothing in the format '{reader}'. Leave out --format.")
+    files = [path] if path.is_file() else sorted(path.iterdir())
+    if sheet := next((file for file in files if file.suffix.lower() in SPREADSHEETS), None):
+        return DataError(
+            f"{sheet} is a spreadsheet. Save its sheet as CSV and give that file: in Excel, "
+            "File > Save As > CSV UTF-8; in LibreOffice, File > Save As > Text CSV; in pandas, "
+            'pd.read_excel(FILE).to_csv("documents.csv", index=False).'
+        )
+    if path.is_file():
+        with_suffix = {name: each.suffixes for name, each in READERS.items() if each.suffixes}
+        return DataError(
+            f"{path} has no known suffix ({', '.join(chain(*with_suffix.values()))}). Rename it, "
+            f"or name its format with --format: {', '.join(with_suffix)}."
+        )
+    suffixes = chain(*(each.suffixes for each in READERS.values() if not each.fixed_names))
+    fixed_names = [each.fixed_names for each in READERS.values() if each.fixed_names]
+    return DataError(
+        f"{path} holds no documents: looked for train, valid and test with "
+        f"{', '.join(suffixes)}, and for {', '.join(fixed_names)}. Add train.jsonl."
+    )
