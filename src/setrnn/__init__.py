@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.learn.train import train
     from setrnn.tagging.learn.update import update
     from setrnn.tagging.loading import load
-    from setrnn.tagging.prediction import Completion, Prediction
-    from setrnn.tagging.predictions import Predictions
+    from setrnn.tagging.prediction import Completion, Prediction, Predictions
     from setrnn.tagging.tagger import Tagger
     from setrnn.tagging.trust.calibrate import calibrate
 
@@ -71,7 +70,7 @@ _HOMES = {
     "SetRNNClassifier": "setrnn.tagging.estimator",
     "scorers": "setrnn.scorers",
     "Prediction": "setrnn.tagging.prediction",
-    "Predictions": "setrnn.tagging.predictions",
+    "Predictions": "setrnn.tagging.prediction",
     "Completion": "setrnn.tagging.prediction",
     "Explanation": "setrnn.tagging.explain.explain",
     "Evaluation": "setrnn.tagging.evaluate",

@@ -6,8 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from setrnn.systems.candidates import ScoredSet
-from setrnn.tagging.prediction import Prediction
-from setrnn.tagging.predictions import Predictions
+from setrnn.tagging.prediction import Prediction, Predictions
 
 EVIL = "<script>alert(1)</script> & \x1b[31m'\""
 

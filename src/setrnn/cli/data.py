@@ -44,7 +44,7 @@ from setrnn.data.statistics import dataset_statistics
 from setrnn.data.text.cut_documents import describe_cut_documents
 from setrnn.data.text.languages import look_at
 from setrnn.errors import ConfigError, DataError
-from setrnn.tagging.prediction_rows import check_separator
+from setrnn.tagging.rows import check_separator
 
 app = typer.Typer(
     help="Inspect, convert, split and prepare data; choose what to tag.", no_args_is_help=True

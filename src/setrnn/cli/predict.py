@@ -34,7 +34,7 @@ from setrnn.data.read.dataset import STDIN, open_standard_input
 from setrnn.data.read.lines import has_mark
 from setrnn.data.read.write import is_table
 from setrnn.errors import ConfigError
-from setrnn.tagging.prediction_rows import (
+from setrnn.tagging.rows import (
     check_separator,
     json_rows,
     write_predicted_tasks,

@@ -197,7 +197,12 @@ def _prepare(
                 for part, name in enumerate(("train", "valid"))
             }
             streams = {**cut, **{name: each for name, each in streams.items() if name != "train"}}
-        settings, look = settle_language(list(_first_texts(dataset.splits["train"])), settings)
+        train = dataset.splits["train"]
+        first = (
+            each.text for each in copies["train"].read()
+        )  # of one file: it is not opened again
+        texts = _first_texts(train) if train.pieces else islice(first, MOST_TEXTS)
+        settings, look = settle_language(list(texts), settings)
         about = {
             "language": look.describe(),
             "n_skipped_rows": {

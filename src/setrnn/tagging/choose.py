@@ -34,7 +34,7 @@ from setrnn.systems.candidates import Floats, Floats32
 from setrnn.tagging.documents import note_skipped
 from setrnn.tagging.loading import load
 from setrnn.tagging.prediction import Prediction
-from setrnn.tagging.prediction_rows import free_name, list_columns
+from setrnn.tagging.rows import free_name, list_columns
 from setrnn.tagging.tagger import Tagger
 
 if TYPE_CHECKING:

@@ -40,8 +40,7 @@ from setrnn.tagging.documents import close_truth
 from setrnn.tagging.inputs import make_examples, read_features, read_targets, read_texts
 from setrnn.tagging.learn.data import note_labels
 from setrnn.tagging.learn.train import check_training, train_prepared
-from setrnn.tagging.prediction import Prediction
-from setrnn.tagging.predictions import Predictions
+from setrnn.tagging.prediction import Prediction, Predictions
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.start import TrainOptions
 

@@ -38,8 +38,8 @@ from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.models.hub import fix_place
 from setrnn.progress import OnProgress, Progress, ignore_progress, log
 from setrnn.systems.limits import Limits
-from setrnn.tagging.prediction_rows import check_separator, write_predictions
 from setrnn.tagging.ray_cluster import choose_device
+from setrnn.tagging.rows import check_separator, write_predictions
 from setrnn.training.pool import ignored_interrupts, stop_with_parent, threads_in_children
 
 if TYPE_CHECKING:

@@ -1,22 +1,19 @@
-"""What a tagger answers for one document: a prediction, or the completion of known labels."""
+"""What a tagger answers: the prediction of a document, or the completion of its known labels."""
 
 # n documents, K candidates, L labels, S labels of the largest set
 
 from __future__ import annotations
 
-import reprlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from setrnn.data.example import KnownLabels
 from setrnn.data.labels import LabelVocabulary
-from setrnn.data.ragged import Ragged
 from setrnn.data.text.notes import is_unread
-from setrnn.errors import DataError, nearest_name
+from setrnn.errors import ConfigError
 from setrnn.systems.candidates import (
     Bools,
     Floats,
@@ -26,13 +23,11 @@ from setrnn.systems.candidates import (
     SetCandidates,
     to_probability,
 )
-from setrnn.systems.closure import Closure
-from setrnn.systems.known import Known, given_known, known_log_prob
-from setrnn.systems.rules import count_completions
 from setrnn.systems.rules.choice import Choice
-from setrnn.systems.rules.closed_sets import keep_closed
-from setrnn.systems.system import System
-from setrnn.tagging.html import write_prediction
+from setrnn.tagging.html import write_prediction, write_predictions
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 IMPOSSIBLE = (
     "The probability of this set is 0: the model knows only the sets of training documents. The "
@@ -86,12 +81,42 @@ class Prediction:
         return write_prediction(self)
 
 
-@dataclass(frozen=True)
-class LabelProbs:
-    """What is known of the labels of predicted sets (n, S), padded with -1."""
+class Predictions(list[Prediction]):
+    """A list of predictions, one per text.
 
-    probs: Floats32  # (n, S)
-    is_accepted: Bools | None = None  # (n, S)
+    Example:
+        >>> import setrnn
+        >>> found = setrnn.Predictions([setrnn.Prediction(("sport", "storm"), 0.62)])
+        >>> len(found), found[0].labels
+        (1, ('sport', 'storm'))
+    """
+
+    def __init__(self, found: Iterable[Prediction] = (), texts: object = None) -> None:
+        super().__init__(found)
+        # Of a pandas Series; a list has a method of this name.
+        self.rows = texts.index if hasattr(texts, "iloc") and hasattr(texts, "index") else None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas DataFrame, one row per text.
+
+        Its columns are those of `Prediction.as_dict`: `labels`, `probability`, `alternatives` and,
+        where there is something to say, `accepted`, `label_probabilities`, `accepted_labels`. Its
+        index is that of the texts, if they were a pandas Series.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ConfigError("A DataFrame needs pandas: pip install pandas") from None
+        rows = [each.as_dict() for each in self]
+        names = list(dict.fromkeys(name for row in rows for name in row)) or [
+            "labels",
+            "probability",
+        ]
+        columns: dict[str, Any] = {name: [row.get(name) for row in rows] for name in names}
+        return pd.DataFrame(columns, index=self.rows)
+
+    def _repr_html_(self) -> str:
+        return write_predictions(self)
 
 
 @dataclass(frozen=True)
@@ -201,11 +226,14 @@ def name_predictions(
     top: int,
     accepted: Sequence[bool | None],
     certificates: Sequence[Certificate | None],
-    of_labels: LabelProbs | None = None,
+    label_probs: Floats32 | None = None,
+    is_accepted: Bools | None = None,
 ) -> Iterator[Prediction]:
-    """Yield a prediction per document: its set (n, S), and its best alternatives."""
+    """Yield a prediction per document: its set (n, S), and its best alternatives.
+
+    Of the labels of the sets, (n, S), the probabilities may be known, and which are accepted.
+    """
     candidates = choice.candidates
-    probs, is_accepted = (None, None) if of_labels is None else vars(of_labels).values()
     for document, row in enumerate(sets):
         predicted = name_labels(labels, row)
         others = (
@@ -218,128 +246,21 @@ def name_predictions(
         )
         # The predicted set may be any candidate, or none of them.
         alternatives = islice((each for each in others if each.labels != predicted), top - 1)
+        probs = accepted_labels = None
+        if label_probs is not None:  # with six decimals: single precision has no more
+            rounded = [round(float(each), 6) for each in label_probs[document]]
+            probs = dict(zip(predicted, rounded, strict=False))
+        if is_accepted is not None:
+            accepted_labels = name_labels(labels, np.where(is_accepted[document], row, -1))
         yield Prediction(
             predicted,
             to_probability(log_probs[document]),
             tuple(alternatives),
             accepted[document],
             certificates[document],
-            None if probs is None else _name_probs(predicted, probs[document]),
-            None
-            if is_accepted is None
-            else name_labels(labels, np.where(is_accepted[document], row, -1)),
+            probs,
+            accepted_labels,
             (IMPOSSIBLE,) if log_probs[document] == -np.inf else (),
-        )
-
-
-def _name_probs(names: tuple[str, ...], probs: Floats32) -> dict[str, float]:
-    """Return the probability of each label, with six decimals: single precision has no more."""
-    return {name: round(float(each), 6) for name, each in zip(names, probs, strict=False)}
-
-
-def problem_with_known(
-    labels: LabelVocabulary,
-    present: Collection[str],
-    absent: Collection[str],
-    max_labels: int | None = None,
-    closure: Closure | None = None,
-) -> str | None:
-    """Return what is wrong with known labels and how to correct it, or None."""
-    for name in (*present, *absent):
-        if name not in labels.index:
-            nearest = nearest_name(name, labels.names) if isinstance(name, str) else ""
-            advice = nearest if nearest.startswith("Did") else "Its labels.json lists those it has."
-            return f"the model has no label {reprlib.repr(name)}. {advice}"
-    both = [name for name in present if name in absent]
-    if both:
-        return f"{reprlib.repr(both[0])} is both present and absent. Remove it from one."
-    if closure is not None:
-        for name in present:
-            above = labels.sets([closure.ids_above(labels.index[name])])[0]
-            if missing := [each for each in above if each in absent]:
-                return (
-                    f"{reprlib.repr(name)} is present, but {reprlib.repr(missing[0])}, above it in "
-                    "the hierarchy, is absent. Remove one of them."
-                )
-            present = [*present, *above]
-    if max_labels is not None and len(set(present)) > max_labels:
-        return (
-            f"{len(set(present))} labels are present, but the model's sets have at most "
-            f"{max_labels}. Give fewer, or train with a larger model.max_labels."
-        )
-    return None
-
-
-def encode_known(
-    labels: LabelVocabulary,
-    rows: Sequence[KnownLabels],
-    max_labels: int | None = None,
-    n_before: int = 0,
-    closure: Closure | None = None,
-) -> Known:
-    """Return the ids of known labels; `n_before` texts precede the first, for error messages.
-
-    If sets must be closed, a present label brings those above it, an absent one those below it.
-    """
-    for number, row in enumerate(rows, start=n_before):
-        problem = problem_with_known(labels, row.present, row.absent, max_labels, closure)
-        if problem is not None:
-            raise DataError(f"Text {number}: {problem}")
-    index = labels.index
-    present = [[index[name] for name in row.present] for row in rows]
-    absent = [[index[name] for name in row.absent] for row in rows]
-    if closure is not None:
-        present = [_add(closure.ids_above, row) for row in present]
-        absent = [_add(lambda label: closure.below[label], row) for row in absent]
-    return Known.of(present, absent)
-
-
-def _add(find: Callable[[int], Iterable[int]], row: Iterable[int]) -> list[int]:
-    """Return labels with those that each brings."""
-    return [*dict.fromkeys(each for label in row for each in (label, *find(label)))]
-
-
-def complete_tokens(
-    system: System,
-    labels: LabelVocabulary,
-    tokens: Ragged,
-    rows: Sequence[KnownLabels],
-    known: Known,
-    top: int,
-    closure: Closure | None = None,
-) -> Iterator[Completion]:
-    """Complete a batch of documents; `known` has the ids of the labels that `rows` names.
-
-    With a closure, `known` and the sets that are found are closed.
-    """
-    found = system.candidates(tokens, count_completions(top), known=known)
-    if closure is not None:
-        found = keep_closed(
-            found, closure, lambda rows, sets: system.set_log_probs(tokens.take(rows), sets)
-        )
-    given = given_known(found)
-    log_probs, mass = given.log_probs, np.exp(known_log_prob(found))
-    is_known = known.is_present(len(labels)) | known.is_absent(len(labels))
-    open_marginals = np.where(is_known, 0, given.marginals(len(labels)))  # (n, L)
-    ranked = np.argsort(-open_marginals, axis=1, kind="stable")
-    for document, row in enumerate(rows):
-        sets = [
-            ScoredSet(name_labels(labels, given.labels[document, rank]), to_probability(log_prob))
-            for rank, log_prob in enumerate(log_probs[document, :top])
-            if rank == 0 or log_prob > -np.inf
-        ]
-        chances = open_marginals[document, ranked[document]]
-        suggested = ranked[document, : int((chances > 0).sum())]
-        yield Completion(
-            present=row.present,
-            absent=row.absent,
-            labels=sets[0].labels,
-            probability=sets[0].probability,
-            alternatives=tuple(sets[1:]),
-            suggestions=tuple(
-                (labels.names[label], float(open_marginals[document, label])) for label in suggested
-            ),
-            known_probability=float(mass[document]),
         )
 
 

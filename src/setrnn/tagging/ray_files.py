@@ -20,8 +20,8 @@ from setrnn.data.read import BadRows, ReadOptions
 from setrnn.data.read.dataset import expand_places
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.tagging.files import MANIFEST, RUN, TaggedFiles, TagWork, check_same_run
-from setrnn.tagging.prediction_rows import COLUMNS, free_name, list_predicted
 from setrnn.tagging.ray_cluster import MAX_RETRIES, MIN_CPUS, check_node, connect, count_room
+from setrnn.tagging.rows import COLUMNS, free_name, list_predicted
 
 KEY = "row_hash"  # what Ray calls the hash of a row's file and place
 SUFFIX = ".parquet"

@@ -13,25 +13,22 @@ from setrnn.data.example import KnownLabels
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.notes import note_texts
 from setrnn.errors import ConfigError, DataError
-from setrnn.systems.candidates import Floats32, Ids, SetCandidates
+from setrnn.systems.candidates import Floats32, SetCandidates
 from setrnn.systems.known import Known
 from setrnn.systems.limits import Limits, SetLimits
 from setrnn.systems.predicting import BatchSearch, ChosenSets
 from setrnn.systems.rules import LABEL_RULE, count_candidates, find_rule
+from setrnn.tagging.complete import complete_tokens, encode_known, problem_with_known
 from setrnn.tagging.inputs import Document, check_top, encode_batches, pair_features, pair_known
 from setrnn.tagging.prediction import (
     Completion,
-    LabelProbs,
     Marginals,
     Prediction,
+    Predictions,
     add_notes,
-    complete_tokens,
-    encode_known,
     list_certificates,
     name_predictions,
-    problem_with_known,
 )
-from setrnn.tagging.predictions import Predictions
 from setrnn.tagging.trained_model import TrainedModel
 
 if TYPE_CHECKING:
@@ -105,10 +102,11 @@ class Tagger(TrainedModel):
         p(set | x).
         """
         check_top(top)
-        self.rule_or_own(rule)
-        self.known_limits(limits)
+        name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
+        n_sets = {find_rule(name).source: self.n_candidates(name, top, set_limits)}
         for tokens, notes, _, ids in self._batches(documents, known):
-            found = self.tag_tokens(tokens, rule, top, limits, known=ids, calibrated=calibrated)
+            search = BatchSearch(self.system, tokens, n_sets, ids)
+            found = self.predictions(search, name, top, set_limits, calibrated=calibrated)
             yield from map(add_notes, found, notes)
 
     def tag_tokens(
@@ -118,21 +116,15 @@ class Tagger(TrainedModel):
         top: int = 1,
         limits: Limits | None = None,
         *,
-        known: Known | None = None,
         calibrated: bool = True,
     ) -> Iterator[Prediction]:
-        """Predict from token ids, such as those of a prepared folder.
-
-        With known labels, probabilities are the model's own: a calibration does not apply.
-        """
+        """Predict from token ids, such as those of a prepared folder."""
         check_top(top)
         name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
         n_sets = {find_rule(name).source: self.n_candidates(name, top, set_limits)}
         for start in range(0, len(tokens), self.batch_size):
             stop = min(start + self.batch_size, len(tokens))
-            part = tokens.rows(start, stop)
-            part_known = None if known is None else known.rows(slice(start, stop))
-            search = BatchSearch(self.system, part, n_sets, part_known)
+            search = BatchSearch(self.system, tokens.rows(start, stop), n_sets)
             yield from self.predictions(search, name, top, set_limits, calibrated=calibrated)
 
     def tag_with_marginals(
@@ -197,22 +189,17 @@ class Tagger(TrainedModel):
             if calibrated:
                 choice, log_probs = replace(choice, candidates=found), trusted
         probs = search.label_probs(by.source, len(self.labels))
-        of_labels = None
+        label_probs = is_accepted = None
         if probs is not None and len(self.labels):  # all training documents may be without labels
-            of_labels = self._label_probs(probs, labels, calibrated)
+            label_probs = np.take_along_axis(probs, np.maximum(labels, 0), axis=1)
+            if calibration is not None and calibration.label_curves is not None:
+                trusted_probs = calibration.label_curves(label_probs, labels)
+                if calibration.label_acceptance is not None:
+                    is_accepted = calibration.label_acceptance.accepts(trusted_probs, labels)
+                label_probs = trusted_probs if calibrated else label_probs
         yield from name_predictions(
-            self.labels, choice, labels, log_probs, top, accepted, proofs, of_labels
+            self.labels, choice, labels, log_probs, top, accepted, proofs, label_probs, is_accepted
         )
-
-    def _label_probs(self, marginals: Floats32, labels: Ids, calibrated: bool) -> LabelProbs:
-        """Return the probabilities of the labels of sets (n, S), and which are accepted."""
-        own = np.take_along_axis(marginals, np.maximum(labels, 0), axis=1)
-        calibration = self.calibration
-        if calibration is None or calibration.label_curves is None:
-            return LabelProbs(own)
-        trusted, acceptance = calibration.label_curves(own, labels), calibration.label_acceptance
-        is_accepted = None if acceptance is None else acceptance.accepts(trusted, labels)
-        return LabelProbs(trusted if calibrated else own, is_accepted)
 
     def label_marginals(
         self, tokens: Ragged, candidates: SetCandidates, *, calibrated: bool = True
@@ -285,6 +272,7 @@ class Tagger(TrainedModel):
         self, documents: Iterable[Document], known: Iterable[KnownLabels] | None
     ) -> Iterator[tuple[Ragged, list[tuple[str, ...]], list[KnownLabels], Known | None]]:
         """Yield token ids in batches, with notes on each text, what is known, and its label ids."""
+        closure = self.closure if self.keeps_closed else None
         rows_left, n_before = iter(known or ()), 0
         for texts, tokens in encode_batches(self.encoder, documents, self.batch_size):
             rows, notes = (
@@ -296,7 +284,6 @@ class Tagger(TrainedModel):
                 continue
             if len(rows) < len(tokens):
                 raise DataError("Known labels are given for fewer documents than there are.")
-            closure = self.closure if self.keeps_closed else None
             ids = encode_known(self.labels, rows, self.max_labels, n_before, closure)
             yield tokens, notes, rows, ids
             n_before += len(rows)

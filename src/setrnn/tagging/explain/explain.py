@@ -28,6 +28,7 @@ from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.system import System
+from setrnn.tagging.complete import problem_with_known
 from setrnn.tagging.explain.render import describe_reading, write_explanation
 from setrnn.tagging.explain.words import (
     FEATURE,
@@ -37,7 +38,6 @@ from setrnn.tagging.explain.words import (
     has_label_words,
     list_label_words,
 )
-from setrnn.tagging.prediction import problem_with_known
 
 if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger

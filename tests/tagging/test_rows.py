@@ -8,7 +8,7 @@ from setrnn.data.example import Example
 from setrnn.errors import ConfigError, ModelError
 from setrnn.systems.candidates import ScoredSet
 from setrnn.tagging.prediction import Prediction
-from setrnn.tagging.prediction_rows import check_separator, json_rows, table_rows
+from setrnn.tagging.rows import check_separator, json_rows, table_rows
 
 FOUND = Prediction(
     ("a", "b"), 0.5, accepted=True, label_probabilities={"a": 0.9, "b": 0.6}, notes=("Cut.", "Odd.")

@@ -1,0 +1,128 @@
+"""Complete the labels of documents of which some are known to be right or wrong."""
+
+# n documents, L labels
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from setrnn.data.example import KnownLabels
+from setrnn.data.labels import LabelVocabulary
+from setrnn.data.ragged import Ragged
+from setrnn.errors import DataError, nearest_name
+from setrnn.systems.candidates import ScoredSet, to_probability
+from setrnn.systems.closure import Closure
+from setrnn.systems.known import Known, given_known, known_log_prob
+from setrnn.systems.rules import count_completions
+from setrnn.systems.rules.closed_sets import keep_closed
+from setrnn.systems.system import System
+from setrnn.tagging.prediction import Completion, name_labels
+
+
+def problem_with_known(
+    labels: LabelVocabulary,
+    present: Collection[str],
+    absent: Collection[str],
+    max_labels: int | None = None,
+    closure: Closure | None = None,
+) -> str | None:
+    """Return what is wrong with known labels and how to correct it, or None."""
+    for name in (*present, *absent):
+        if name not in labels.index:
+            nearest = nearest_name(name, labels.names) if isinstance(name, str) else ""
+            advice = nearest if nearest.startswith("Did") else "Its labels.json lists those it has."
+            return f"the model has no label {reprlib.repr(name)}. {advice}"
+    both = [name for name in present if name in absent]
+    if both:
+        return f"{reprlib.repr(both[0])} is both present and absent. Remove it from one."
+    if closure is not None:
+        for name in present:
+            above = labels.sets([closure.ids_above(labels.index[name])])[0]
+            if missing := [each for each in above if each in absent]:
+                return (
+                    f"{reprlib.repr(name)} is present, but {reprlib.repr(missing[0])}, above it in "
+                    "the hierarchy, is absent. Remove one of them."
+                )
+            present = [*present, *above]
+    if max_labels is not None and len(set(present)) > max_labels:
+        return (
+            f"{len(set(present))} labels are present, but the model's sets have at most "
+            f"{max_labels}. Give fewer, or train with a larger model.max_labels."
+        )
+    return None
+
+
+def encode_known(
+    labels: LabelVocabulary,
+    rows: Sequence[KnownLabels],
+    max_labels: int | None = None,
+    n_before: int = 0,
+    closure: Closure | None = None,
+) -> Known:
+    """Return the ids of known labels; `n_before` texts precede the first, for error messages.
+
+    If sets must be closed, a present label brings those above it, an absent one those below it.
+    """
+    for number, row in enumerate(rows, start=n_before):
+        problem = problem_with_known(labels, row.present, row.absent, max_labels, closure)
+        if problem is not None:
+            raise DataError(f"Text {number}: {problem}")
+    index = labels.index
+    present = [[index[name] for name in row.present] for row in rows]
+    absent = [[index[name] for name in row.absent] for row in rows]
+    if closure is not None:
+        present = [_add(closure.ids_above, row) for row in present]
+        absent = [_add(lambda label: closure.below[label], row) for row in absent]
+    return Known.of(present, absent)
+
+
+def _add(find: Callable[[int], Iterable[int]], row: Iterable[int]) -> list[int]:
+    """Return labels with those that each brings."""
+    return [*dict.fromkeys(each for label in row for each in (label, *find(label)))]
+
+
+def complete_tokens(
+    system: System,
+    labels: LabelVocabulary,
+    tokens: Ragged,
+    rows: Sequence[KnownLabels],
+    known: Known,
+    top: int,
+    closure: Closure | None = None,
+) -> Iterator[Completion]:
+    """Complete a batch of documents; `known` has the ids of the labels that `rows` names.
+
+    With a closure, `known` and the sets that are found are closed.
+    """
+    found = system.candidates(tokens, count_completions(top), known=known)
+    if closure is not None:
+        found = keep_closed(
+            found, closure, lambda rows, sets: system.set_log_probs(tokens.take(rows), sets)
+        )
+    given = given_known(found)
+    log_probs, mass = given.log_probs, np.exp(known_log_prob(found))
+    is_known = known.is_present(len(labels)) | known.is_absent(len(labels))
+    open_marginals = np.where(is_known, 0, given.marginals(len(labels)))  # (n, L)
+    ranked = np.argsort(-open_marginals, axis=1, kind="stable")
+    for document, row in enumerate(rows):
+        sets = [
+            ScoredSet(name_labels(labels, given.labels[document, rank]), to_probability(log_prob))
+            for rank, log_prob in enumerate(log_probs[document, :top])
+            if rank == 0 or log_prob > -np.inf
+        ]
+        chances = open_marginals[document, ranked[document]]
+        suggested = ranked[document, : int((chances > 0).sum())]
+        yield Completion(
+            present=row.present,
+            absent=row.absent,
+            labels=sets[0].labels,
+            probability=sets[0].probability,
+            alternatives=tuple(sets[1:]),
+            suggestions=tuple(
+                (labels.names[label], float(open_marginals[document, label])) for label in suggested
+            ),
+            known_probability=float(mass[document]),
+        )
