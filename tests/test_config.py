@@ -1,7 +1,5 @@
 import dataclasses
 import json
-import subprocess
-import sys
 
 import pytest
 from hypothesis import given
@@ -48,9 +46,7 @@ def value_of(config, key):
 def refuse(words, *overrides, **more):
     with pytest.raises(ConfigError, match=words) as error:
         load_config(overrides=overrides, **more)
-    message = str(error.value)
-    assert message
-    assert "\n" not in message
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("key", FIELDS)
@@ -128,11 +124,6 @@ def test_any_override_builds_a_config_or_is_refused_in_our_words(key, value):
     assert isinstance(config, Config)
 
 
-def test_settings_cannot_be_changed_once_built():
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        Config().seed = 3
-
-
 def test_a_transformer_reads_with_its_own_tokenizer():
     config = load_config(overrides=["encoder.name=transformer", "encoder.path=some/name"])
     assert config.text.tokenizer == "some/name"
@@ -152,10 +143,6 @@ def test_every_preset_builds_a_config_and_stays_as_it_is(preset):
     load_config(preset, overrides=["text.max_words=7", "vectors.dimensions=3", *needed])
     assert json.dumps(PRESETS[preset]) == before
     assert load_config() == Config()
-
-
-def test_an_unknown_preset_is_refused_with_the_nearest():
-    refuse("'papr'.*Did you mean 'paper'", preset="papr")
 
 
 def test_the_paper_preset_has_the_settings_the_paper_states():
@@ -191,7 +178,8 @@ def test_later_sources_win_over_earlier_ones(tmp_path):
 @pytest.mark.parametrize(
     "content", [None, b"", b"{", b"[1]", b"3", b'"text"', b"null", b"\xff\xfe{}", b'{"text": 3}']
 )
-def test_a_damaged_config_file_is_refused(tmp_path, content):
+def test_a_damaged_config_file_and_an_unknown_preset_are_refused(tmp_path, content):
+    refuse("'papr'.*Did you mean 'paper'", preset="papr")
     file = tmp_path / "settings.json"
     if content is not None:
         file.write_bytes(content)
@@ -216,24 +204,12 @@ def test_a_config_survives_json(config):
     assert settings_hash(values) == settings_hash(to_dict(config))
 
 
-@given(configs, configs)
-def test_other_settings_have_another_hash(first, second):
-    if to_dict(first) != to_dict(second):
-        assert settings_hash(to_dict(first)) != settings_hash(to_dict(second))
-
-
-def test_a_hash_depends_on_values_and_not_on_order_or_process():
+def test_a_hash_depends_on_values_and_not_on_order():
     values = to_dict(Config())
     turned = {name: values[name] for name in reversed(values)}
     assert settings_hash(turned) == settings_hash(values)
     assert settings_hash("ab", "c") != settings_hash("a", "bc")
     assert settings_hash(1) != settings_hash("1")
-    code = (
-        "from setrnn.config import Config, settings_hash, to_dict;"
-        "import sys; sys.stdout.write(settings_hash(to_dict(Config()), 'é'))"
-    )
-    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert other.stdout == settings_hash(to_dict(Config()), "é")
 
 
 @pytest.mark.parametrize("error", [ConfigError, DataError, BadRowError])

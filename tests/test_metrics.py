@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +8,7 @@ from sklearn.metrics import (
     f1_score,
     hamming_loss,
     ndcg_score,
+    precision_score,
 )
 
 from setrnn.errors import DataError
@@ -38,6 +37,8 @@ def pairs(draw):
 def test_measures_equal_those_of_scikit_learn(pair):
     truth, predicted = pair.astype(int)
     scores = evaluate_sets(csr_array(truth), csr_array(predicted))
+    by_label = f1_score(truth, predicted, average=None, zero_division=0)
+    np.testing.assert_allclose(f1_by_label(truth, predicted), by_label)
     assert scores.label_f1 == pytest.approx(
         f1_score(truth, predicted, average="macro", zero_division=0)
     )
@@ -48,38 +49,12 @@ def test_measures_equal_those_of_scikit_learn(pair):
         f1_score(truth, predicted, average="micro", zero_division=1)
     )
     assert scores.hamming_loss == pytest.approx(hamming_loss(truth, predicted))
+    assert scores.micro_precision == pytest.approx(
+        precision_score(truth, predicted, average="micro", zero_division=float(not truth.any()))
+    )
     assert scores.subset_accuracy == pytest.approx(accuracy_score(truth, predicted))
     assert scores.mean_set_size == pytest.approx(truth.sum(axis=1).mean())
     assert scores.mean_predicted_set_size == pytest.approx(predicted.sum(axis=1).mean())
-
-
-@given(pairs())
-@settings(max_examples=100, deadline=None)
-def test_the_f1_of_each_label_equals_that_of_scikit_learn(pair):
-    truth, predicted = pair.astype(int)
-    expected = f1_score(truth, predicted, average=None, zero_division=0)
-    np.testing.assert_allclose(f1_by_label(truth, predicted), expected)
-
-
-@given(pairs(), st.randoms(use_true_random=False))
-@settings(max_examples=50, deadline=None)
-def test_order_of_documents_and_of_labels_changes_nothing(pair, random):
-    documents, labels = list(range(pair.shape[1])), list(range(pair.shape[2]))
-    random.shuffle(documents)
-    random.shuffle(labels)
-    shuffled = pair[:, documents][:, :, labels]
-    before, after = evaluate_sets(*pair).as_dict(), evaluate_sets(*shuffled).as_dict()
-    assert after == pytest.approx(before)
-
-
-@given(pairs())
-@settings(max_examples=50, deadline=None)
-def test_swapping_truth_and_prediction_swaps_precision_and_recall(pair):
-    truth, predicted = pair
-    one, other = evaluate_sets(truth, predicted), evaluate_sets(predicted, truth)
-    assert one.micro_precision == pytest.approx(other.micro_recall)
-    assert one.micro_f1 == pytest.approx(other.micro_f1)
-    assert one.instance_f1 == pytest.approx(other.instance_f1)
 
 
 def test_small_case_computed_by_hand():
@@ -97,25 +72,11 @@ def test_small_case_computed_by_hand():
     np.testing.assert_allclose(document_f1(truth, predicted), [2 / 3, 2 / 3, 1])
 
 
-def test_perfect_predictions_score_one():
-    truth = np.array([[1, 0, 1], [0, 1, 0]])
-    scores = evaluate_sets(truth, truth)
-    assert scores.label_f1 == scores.instance_f1 == scores.micro_f1 == 1
-    assert scores.micro_precision == scores.micro_recall == scores.subset_accuracy == 1
-    assert scores.hamming_loss == 0
-
-
 def test_nothing_to_find_and_nothing_found_is_one_for_documents_and_zero_for_labels():
     scores = evaluate_sets(np.zeros((2, 3)), np.zeros((2, 3)))
     assert scores.instance_f1 == scores.micro_f1 == 1
     assert scores.micro_precision == scores.micro_recall == 1
     assert scores.label_f1 == 0
-
-
-def test_nothing_found_where_there_was_something_is_zero():
-    scores = evaluate_sets(np.ones((2, 3)), np.zeros((2, 3)))
-    assert scores.instance_f1 == scores.micro_f1 == scores.label_f1 == 0
-    assert scores.micro_precision == scores.micro_recall == 0
 
 
 def test_kind_of_matrix_and_stored_zeros_change_nothing():
@@ -127,19 +88,6 @@ def test_kind_of_matrix_and_stored_zeros_change_nothing():
     assert evaluate_sets(with_stored_zero, csr_matrix(predicted)) == expected
     assert evaluate_sets(truth.astype(bool), predicted.astype(float)) == expected
     assert with_stored_zero.nnz == 4
-
-
-def test_scores_are_ready_for_json():
-    scores = evaluate_sets(np.eye(2), np.eye(2)).as_dict()
-    assert json.loads(json.dumps(scores)) == scores
-    ranking = evaluate_ranking(np.eye(2), np.eye(2), ks=(1, 2)).as_dict()
-    assert list(json.loads(json.dumps(ranking))) == [
-        "n_documents",
-        "precision@1",
-        "precision@2",
-        "ndcg@1",
-        "ndcg@2",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +137,7 @@ def test_label_sets_that_do_not_fit_are_refused(true_sets, predicted_sets, label
         evaluate_label_sets(true_sets, predicted_sets, labels)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("k", [1, 3, 7])
 def test_ndcg_equals_that_of_scikit_learn(seed, k):
     generator = np.random.default_rng(seed)
@@ -222,15 +170,6 @@ def test_ranking_computed_by_hand():
     assert ranking.ndcg == pytest.approx({1: 1 / 2, 3: (1 + 1 / 2) / ideal / 2})
 
 
-def test_block_size_changes_nothing(monkeypatch):
-    generator = np.random.default_rng(0)
-    truth, scores = generator.random((23, 6)) < 0.3, generator.random((23, 6))
-    whole = evaluate_ranking(truth, scores)
-    monkeypatch.setattr("setrnn.metrics._BLOCK_SIZE", 30)
-    in_blocks = evaluate_ranking(truth, scores)
-    assert in_blocks.as_dict() == pytest.approx(whole.as_dict())
-
-
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
 def test_equal_scores_rank_by_label_index(dtype):
     scores = np.array([[0, 1, 0, 1, 0], [0, 0, 0, 0, 0]], dtype=dtype)
@@ -240,13 +179,6 @@ def test_equal_scores_rank_by_label_index(dtype):
 def test_scores_of_minus_infinity_rank_last_and_never_twice():
     scores = np.array([[-np.inf, -np.inf, 2.0, np.inf]])
     np.testing.assert_array_equal(top_labels(scores, 4), [[3, 2, 0, 1]])
-
-
-def test_ranking_leaves_the_scores_as_they_were():
-    scores = np.array([[0.1, 0.3], [0.2, 0.1]])
-    before = scores.copy()
-    evaluate_ranking(np.eye(2), scores, ks=[2])
-    np.testing.assert_array_equal(scores, before)
 
 
 def test_labels_the_model_cannot_rank_are_missed():

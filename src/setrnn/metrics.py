@@ -58,10 +58,6 @@ def is_better(value: float, other: float, measure: str) -> bool:
     return value < other if measure in LOWER_IS_BETTER else value > other
 
 
-# Dense scores are ranked in blocks of this many, so that no copy of all of them is made.
-_BLOCK_SIZE = 1 << 21
-
-
 @dataclass(frozen=True)
 class Scores:
     """The measures of the predictions for a set of documents.
@@ -196,7 +192,7 @@ def evaluate_label_sets(
     """
     sets = indicator_matrices(true_sets, predicted_sets, labels)
     if unknown is not None:
-        unknown = mark_unseen(unknown, sets.truth)
+        unknown = _mark_unseen(unknown, sets.truth)
     return replace(
         evaluate_sets(sets.truth, sets.predicted, unknown),
         n_unseen_labels=len(sets.labels) - len(labels),
@@ -229,31 +225,32 @@ def evaluate_ranking(
         >>> evaluate_ranking(truth, scores, ks=(1, 2)).precision
         {1: 1.0, 2: 0.5}
     """
-    true_sets = as_indicator(truth, "truth")
     scores = np.asarray(scores)
-    _check_ranking(true_sets, scores, ks)
-    n_documents, n_labels = scores.shape
-    depth = min(max(ks), n_labels)
+    if not ks or min(ks) < 1:
+        raise DataError(f"The k of precision@k must be 1 or more, got {list(ks)}.")
+    if scores.ndim != 2 or scores.shape[1] == 0:
+        raise DataError(f"scores must be documents x labels, got the shape {scores.shape}.")
+    if scores.shape[0] != truth.shape[0] or scores.shape[1] > truth.shape[1]:
+        raise DataError(
+            f"truth is {truth.shape}, scores are {scores.shape}: "
+            "both must have the same documents, and truth at least the same labels."
+        )
+    true_sets = as_indicator(truth, "truth")
+    depth = min(max(ks), scores.shape[1])  # D labels are ranked
+    hits = np.take_along_axis(true_sets.toarray(), top_labels(scores, depth), axis=1)  # (n, D)
     discounts = 1 / np.log2(np.arange(max(ks)) + 2)
-    ideal_gains = np.concatenate([[0.0], discounts.cumsum()])  # by number of true labels found
-    n_hits = dict.fromkeys(ks, 0)
-    ndcg_sums = dict.fromkeys(ks, 0.0)
-    # C documents per block, k = depth labels ranked, L labels
-    block = max(1, _BLOCK_SIZE // true_sets.shape[1])
-    for start in range(0, n_documents, block):
-        rows = slice(start, start + block)
-        ranked = top_labels(scores[rows], depth)  # (C, k)
-        hits = np.take_along_axis(true_sets[rows].toarray(), ranked, axis=1)  # (C, k)
-        gains = (hits * discounts[:depth]).cumsum(axis=1)  # (C, k)
-        n_true = np.diff(true_sets.indptr[start : start + block + 1])  # (C,)
-        for k in n_hits:
-            n_hits[k] += int(hits[:, :k].sum())
-            ideal = ideal_gains[np.minimum(n_true, k)]
-            ndcg_sums[k] += float(_ratio(gains[:, min(k, depth) - 1], ideal, 0.0).sum())
+    gains = (hits * discounts[:depth]).cumsum(axis=1)  # (n, D)
+    best_gains = np.concatenate([[0.0], discounts.cumsum()])  # by number of true labels found
+    n_true = np.diff(true_sets.indptr)  # (n,)
     return RankingScores(
-        n_documents=n_documents,
-        precision={k: hits_at_k / (k * n_documents) for k, hits_at_k in n_hits.items()},
-        ndcg={k: ndcg_sum / n_documents for k, ndcg_sum in ndcg_sums.items()},
+        n_documents=len(scores),
+        precision={k: float(hits[:, :k].sum() / (k * len(scores))) for k in ks},
+        ndcg={
+            k: float(
+                _ratio(gains[:, min(k, depth) - 1], best_gains[np.minimum(n_true, k)], 0.0).mean()
+            )
+            for k in ks
+        },
     )
 
 
@@ -275,18 +272,6 @@ def top_labels(scores: NDArray[Any], k: int) -> NDArray[np.intp]:
             raise DataError("The scores to rank must be numbers, but some are NaN.")
         left[documents, ranked[:, rank]] = -np.inf
     return ranked
-
-
-def _check_ranking(truth: Sparse, scores: NDArray[Any], ks: Sequence[int]) -> None:
-    if not ks or min(ks) < 1:
-        raise DataError(f"The k of precision@k must be 1 or more, got {list(ks)}.")
-    if scores.ndim != 2 or scores.shape[1] == 0:
-        raise DataError(f"scores must be documents x labels, got the shape {scores.shape}.")
-    if scores.shape[0] != truth.shape[0] or scores.shape[1] > truth.shape[1]:
-        raise DataError(
-            f"truth is {truth.shape}, scores are {scores.shape}: "
-            "both must have the same documents, and truth at least the same labels."
-        )
 
 
 def _overlap_by_document(truth: Sparse, predicted: Sparse) -> Overlap:
@@ -401,14 +386,13 @@ def hide_labels(sets: Indicator, unknown: Indicator) -> Sparse:
     return as_indicator(scipy.sparse.csr_array(kept), "sets")
 
 
-def mark_unseen(unknown: Indicator, truth: Sparse) -> Sparse:
+def _mark_unseen(unknown: Indicator, truth: Sparse) -> Sparse:
     """Return marks for the labels of the model and the unseen ones of `truth`.
 
     If no label of the model is known, neither are the unseen ones that are not given.
     """
-    marks = scipy.sparse.csr_array(unknown)
-    n_labels, n_unseen = marks.shape[1], truth.shape[1] - marks.shape[1]
-    marks = scipy.sparse.csr_array(marks.astype(bool))
+    marks = scipy.sparse.csr_array(unknown).astype(bool)
+    n_labels = marks.shape[1]
     is_nothing = np.asarray(marks.sum(axis=1)).ravel() == n_labels
-    unseen = np.repeat(is_nothing[:, None], n_unseen, axis=1) & ~truth[:, n_labels:].toarray()
+    unseen = is_nothing[:, None] & ~truth[:, n_labels:].toarray()
     return scipy.sparse.csr_array(scipy.sparse.hstack([marks, scipy.sparse.csr_array(unseen)]))
