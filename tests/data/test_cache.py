@@ -1,10 +1,12 @@
 """Several processes that need the same prepared data: one makes it, the others wait for it."""
 
+import logging
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -19,7 +21,7 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.read import write_examples
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import DataError
-from setrnn.progress import Note, Progress
+from setrnn.progress import log
 
 SETTINGS, VECTORS = TextSettings(min_count=1), VectorSettings(dimensions=8, epochs=1)
 N_AT_ONCE = 4
@@ -48,29 +50,26 @@ def at_once(action):
         return list(threads.map(act, range(N_AT_ONCE)))
 
 
-def test_data_that_many_need_at_once_is_prepared_once(data, tmp_path, monkeypatch):
+def test_data_that_many_need_at_once_is_prepared_once(data, tmp_path, monkeypatch, notes):
     made, events = [], []
     prepare = cache.prepare
 
     def prepare_slowly(*arguments, **options):
         made.append(1)
-        is_noted.wait(10)  # until the others have found the lock
+        for _ in range(100):  # until the others have found the lock
+            if len(notes.texts) == N_AT_ONCE - 1:
+                break
+            time.sleep(0.1)
         return prepare(*arguments, **options)
 
-    def note(event):
-        events.append(event)
-        if sum(isinstance(each, Note) for each in events) == N_AT_ONCE - 1:
-            is_noted.set()
-
-    is_noted = threading.Event()
     monkeypatch.setattr(cache, "prepare", prepare_slowly)
-    found = at_once(lambda _: open_prepared(data, SETTINGS, tmp_path / "cache", note))
+    found = at_once(lambda _: open_prepared(data, SETTINGS, tmp_path / "cache", events.append))
     assert len(made) == 1
     assert len({each.folder for each in found}) == 1
     assert {len(each.split("train")) for each in found} == {50}
-    notes = [event.text for event in events if isinstance(event, Note)]
-    assert all("is being written by" in text and "Waiting" in text for text in notes)
-    assert [event.n_done for event in events if isinstance(event, Progress)] == [50, 50, 50]
+    assert len(notes.texts) == N_AT_ONCE - 1
+    assert all("is being written by" in text and "Waiting" in text for text in notes.texts)
+    assert [event.n_done for event in events] == [50, 50, 50]
     assert leftovers(tmp_path / "cache") == []
 
 
@@ -102,7 +101,7 @@ HANGS = """
 import sys, time
 from pathlib import Path
 from setrnn.config import TextSettings, VectorSettings
-from setrnn.data import preparing, vectors
+from setrnn.data import prepared, vectors
 from setrnn.data.cache import Source, open_prepared
 
 def hang(*_, **__):
@@ -111,7 +110,7 @@ def hang(*_, **__):
 
 file, folder, place = sys.argv[1:]
 if place == "prepare":
-    preparing.SplitWriter.append = hang
+    prepared.SplitWriter.append = hang
 else:
     vectors.np.savez = hang
 made = open_prepared(Source(file), TextSettings(min_count=1), Path(folder))
@@ -120,27 +119,26 @@ vectors.word_vectors(made, VectorSettings(dimensions=8, epochs=1))
 
 
 @pytest.mark.parametrize("place", ["prepare", "vectors"])
-def test_after_a_kill_the_next_one_makes_it_and_sweeps(data, tmp_path, place):
+def test_after_a_kill_the_next_one_makes_it_and_sweeps(data, tmp_path, place, notes):
     folder = tmp_path / "cache"
     arguments = [sys.executable, "-c", HANGS, data.data, str(folder), place]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"ready\n"
         assert len(leftovers_of_work := [*folder.rglob(".*setrnn-*")]) >= 1, leftovers_of_work
-        said = []
 
-        def kill_when_waiting(message):
-            said.append(message)
-            if "Waiting" in message:
-                os.kill(other.pid, signal.SIGKILL)
-                other.wait()
+        class Killer(logging.Handler):
+            def emit(self, record):
+                if "Waiting" in record.getMessage():
+                    os.kill(other.pid, signal.SIGKILL)
+                    other.wait()
 
-        def on_progress(event):
-            if isinstance(event, Note):
-                kill_when_waiting(event.text)
-
-        prepared = open_prepared(data, SETTINGS, folder, on_progress)
-        word_vectors(prepared, VECTORS, lambda message, _: kill_when_waiting(message))
-    assert any(f"process {other.pid}. Waiting" in message for message in said)
+        log.addHandler(killer := Killer())
+        try:
+            prepared = open_prepared(data, SETTINGS, folder)
+            word_vectors(prepared, VECTORS)
+        finally:
+            log.removeHandler(killer)
+    assert any(f"process {other.pid}. Waiting" in text for text in notes.texts)
     assert leftovers(folder) == []
 
 

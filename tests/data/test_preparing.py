@@ -1,6 +1,7 @@
 import string
 from collections import Counter
 from functools import partial
+from hashlib import blake2b
 from itertools import product
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from setrnn.config import TextSettings
 from setrnn.data import preparing
 from setrnn.data.example import Example
-from setrnn.data.preparing import Sample, hash_text, prepare
+from setrnn.data.preparing import prepare
 from setrnn.errors import DataError
 
 EVERY_WORD = TextSettings(min_count=1, stop_words="none")
@@ -151,15 +152,6 @@ def test_the_sample_does_not_limit_labels_and_features(tmp_path, monkeypatch):
     assert sum("[feature]" in token for token in prepared.encoder.tokens) == 20
 
 
-def test_empty_texts_and_empty_sets_come_back_empty(tmp_path):
-    train = [Example("1", "", ()), Example("", "rain", ("a",)), Example("3", "...", ())]
-    prepared = prepared_from(tmp_path / "p", train=train)
-    ids, tokens, labels = documents(prepared.split("train"))
-    assert ids == ["1", "", "3"]
-    assert [len(row) for row in tokens] == [0, 1, 0]
-    assert labels == [[], [0], []]
-
-
 def test_a_corpus_without_a_word_or_a_label_can_be_prepared(tmp_path):
     prepared = prepared_from(tmp_path / "p", train=[Example("1", ""), Example("2", "")])
     assert documents(prepared.split("train")) == (["1", "2"], [[], []], [[], []])
@@ -233,14 +225,24 @@ def test_a_folder_of_something_else_is_not_replaced(tmp_path):
 
 def test_every_document_is_reported_as_done(tmp_path, monkeypatch):
     set_batch(monkeypatch, 4)
-    done = Counter()
+    done = {}
 
-    def on_documents(step, n_documents):
-        done[step] += n_documents
+    def on_progress(event):
+        done[event.activity] = event.n_done
 
     splits = {"train": partial(iter, examples_with(["a"] * 10)), "test": lambda: iter(())}
-    prepare(splits, tmp_path / "p", "small", EVERY_WORD, {}, on_documents)
+    prepare(splits, tmp_path / "p", "small", EVERY_WORD, {}, on_progress)
     assert done == {"vocabulary": 10, "train": 10}
+
+
+def test_the_sample_has_the_lowest_hashes_of_id_and_text(tmp_path):
+    words = distinct_words(30)
+    hashes = [blake2b(f"{i}\0{each}".encode(), digest_size=8) for i, each in enumerate(words)]
+    numbers = [int.from_bytes(each.digest(), "little") for each in hashes]
+    three = TextSettings(min_count=1, vocabulary_documents=3, stop_words="none")
+    prepared = prepared_from(tmp_path / "p", three, train=examples_with(words))
+    lowest = sorted(words, key=lambda word: numbers[words.index(word)])[:3]
+    assert sorted(prepared.encoder.tokens[3:]) == sorted(lowest)
 
 
 text = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
@@ -271,16 +273,3 @@ def test_any_documents_come_back(tmp_path_factory, train, test):
         )
         assert tokens == [row.tolist() for row in expected]
         assert all(0 < token < prepared.encoder.n_tokens for row in tokens for token in row)
-
-
-@given(st.lists(st.integers(0, 20), max_size=40), st.integers(1, 6))
-def test_a_sample_has_the_lowest_hashes_with_all_their_repeats(hashes, limit):
-    sample = Sample(limit)
-    for hashed in hashes:
-        sample.add(hashed, f"text {hashed}")
-    lowest = sorted(set(hashes))[:limit]
-    assert list(sample.texts()) == [f"text {each}" for each in sorted(hashes) if each in lowest]
-
-
-def test_hashes_are_the_same_in_every_process():
-    assert hash_text("rain") == 16087700009325496637

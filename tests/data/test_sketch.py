@@ -56,8 +56,5 @@ def test_the_array_of_a_model_keeps_a_sketch():
         assert read.limit == written.limit
         np.testing.assert_array_equal(read.hashes, written.hashes)
     assert unpack_sketch(pack_sketch(None)) is None
-    old = {"trained_documents.0": np.zeros(3, dtype=np.uint64)}  # hashes of token ids
-    assert unpack_sketch(old) is None
-    assert not old
     with pytest.raises(ValueError, match="damaged"):
         unpack_sketch({"trained_texts": np.zeros(0, dtype=np.uint64)})

@@ -9,7 +9,8 @@ import pytest
 from setrnn.config import TextSettings, TrainingSettings
 from setrnn.data.example import Example
 from setrnn.data.hierarchy import Hierarchy
-from setrnn.data.preparing import SplitWriter, prepare
+from setrnn.data.prepared import SplitWriter
+from setrnn.data.preparing import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.data.read import BadRows, ReadOptions, open_dataset, write_examples
 from setrnn.data.statistics import dataset_statistics
@@ -99,12 +100,6 @@ def test_prepared_data_knows_what_is_unknown(tmp_path):
     assert [set(row) for row in prepared.labels.sets(prepared.seen_sets())] == [{"sport", "final"}]
 
 
-def test_data_without_unknown_labels_has_no_files_for_them(tmp_path):
-    folder = made(tmp_path, [KNOWN]).folder
-    assert not list(folder.glob("*/unknown*"))
-    assert made(tmp_path, EXAMPLES, "other").split("train").unknown is not None
-
-
 def test_damaged_unknown_labels_are_refused(tmp_path):
     prepared = made(tmp_path, EXAMPLES)
     np.array([7, 99, -1], dtype=np.int32).tofile(prepared.folder / "train" / "unknowns.bin")
@@ -115,7 +110,7 @@ def test_damaged_unknown_labels_are_refused(tmp_path):
 def test_documents_with_unknown_labels_may_follow_others(tmp_path):
     known, unknown = [KNOWN] * 2, Ragged.from_lists([[1], [-1]])
     rows = Ragged.from_lists([[0], [2]])
-    with SplitWriter(tmp_path / "whole", np.uint16) as writer:
+    with SplitWriter(tmp_path / "whole", n_tokens=10) as writer:
         for marks in (None, unknown, None):
             writer.append(known, rows, rows, marks)
     offsets = np.fromfile(tmp_path / "whole" / "unknown_offsets.bin", dtype=np.int64)

@@ -2,14 +2,12 @@ import gzip
 import os
 import subprocess
 import sys
-from contextlib import ExitStack
 from itertools import combinations
 
 import numpy as np
 import pytest
 
 from setrnn.config import TextSettings, VectorSettings
-from setrnn.data.disk import locked
 from setrnn.data.example import Example
 from setrnn.data.preparing import prepare
 from setrnn.data.ragged import Ragged
@@ -94,25 +92,6 @@ class TestKeeping:
             word_vectors(prepared, SMALL)
         kept.unlink()
         assert np.array_equal(word_vectors(prepared, SMALL), whole)
-
-    def test_a_process_that_finds_others_at_work_takes_what_they_made(self, prepared, monkeypatch):
-        made = word_vectors(prepared, SMALL)
-        kept = vectors_file(prepared, SMALL)
-        content = kept.read_bytes()
-        kept.unlink()
-        monkeypatch.setattr("setrnn.data.vectors.SOURCES", dict.fromkeys(SOURCES))
-        said = []
-
-        def finish(message, share):
-            """Be the other process, which ends now."""
-            said.append(message)
-            kept.write_bytes(content)
-            other.close()
-
-        with ExitStack() as other:
-            other.enter_context(locked(kept))
-            assert np.array_equal(word_vectors(prepared, SMALL, finish), made)
-        assert [f"process {os.getpid()}" in message for message in said] == [True]
 
     def test_none_makes_no_vectors(self, prepared):
         with pytest.raises(ConfigError, match=r"vectors.source is 'none'"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
@@ -22,7 +22,7 @@ from setrnn.data.disk import (
 )
 from setrnn.data.example import Example
 from setrnn.data.prepared import FORMAT, UNLABELLED, Prepared, is_prepared
-from setrnn.data.preparing import BATCH, OnDocuments, prepare
+from setrnn.data.preparing import BATCH, prepare
 from setrnn.data.read import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
 from setrnn.data.read.dataset import join_splits
 from setrnn.data.read.lines import file_errors
@@ -32,7 +32,7 @@ from setrnn.data.streaming import batched
 from setrnn.data.text.languages import MOST_TEXTS, read_stop_words, settle_language
 from setrnn.data.text.subwords import pretrained_encoder
 from setrnn.errors import DataError
-from setrnn.progress import OnProgress, Progress, ignore_progress, log
+from setrnn.progress import OnProgress, count_up, ignore_progress, log
 
 FILES_LOOKED_AT = 16  # to find the language of texts
 CACHE_VARIABLE = "SETRNN_CACHE"
@@ -179,7 +179,7 @@ def _prepare(
     on_progress: OnProgress,
 ) -> Prepared:
     """Read the data once, into files beside `target`, and prepare these."""
-    report = _counter(on_progress)
+    report = count_up("reading", on_progress)
     with temporary_folder(target, is_private=True) as folder:
         copies = {
             name: CopiedSplit(dataset, name, folder / name, source.on_bad_row, report)
@@ -216,7 +216,7 @@ def _prepare(
             dataset.name,
             settings,
             {"data": dataset.name, "synthetic": source.places == (EMBEDDED,)},
-            report,
+            on_progress,
             hierarchy=source.options.hierarchy,
             about=about,
         )
@@ -234,7 +234,7 @@ class CopiedSplit:
         name: str,
         file: Path,
         on_bad_row: OnBadRow,
-        on_documents: OnDocuments,
+        on_documents: Callable[[int], None],
     ) -> None:
         self.bad_rows, self.cut = BadRows(on_bad_row), TrainCut(dataset.place)
         self._file = file
@@ -244,7 +244,7 @@ class CopiedSplit:
                     for example in batch:
                         self.cut.add(example)
                 stream.write(json.dumps([_pack(each) for each in batch]) + "\n")
-                on_documents("reading", len(batch))
+                on_documents(len(batch))
 
     def read(self, is_kept: Sequence[bool] | None = None) -> Iterator[Example]:
         """Yield the documents, or those that are kept."""
@@ -288,17 +288,6 @@ def _first_texts(split: Split) -> Iterator[str]:
     for piece in chosen:
         examples = piece.read(BadRows("skip"))
         yield from (each.text for each in islice(examples, MOST_TEXTS // len(chosen)))
-
-
-def _counter(on_progress: OnProgress) -> OnDocuments:
-    """Return a function that adds up the documents of each step, and reports them."""
-    n_done: dict[str, int] = {}
-
-    def count(step: str, n_documents: int) -> None:
-        n_done[step] = n_done.get(step, 0) + n_documents
-        on_progress(Progress(step, n_done[step]))
-
-    return count
 
 
 def prepared_path(

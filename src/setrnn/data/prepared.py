@@ -5,8 +5,8 @@
         tokenizer.json     texts to ids
         labels.json        the labels of train, in descending order of frequency
         train/ valid/ test/ unlabelled/
-            tokens.bin  token_offsets.bin  labels.bin  label_offsets.bin  ids.bin  id_offsets.bin
-            unknowns.bin  unknown_offsets.bin   only if some labels are not known: `incomplete`
+            tokens.bin  labels.bin  ids.bin  unknowns.bin, each with its offsets, such as
+            token_offsets.bin; text_hashes.bin
         word_vectors-HASH.npz   one row per token id, then one per label
 
 The vocabulary is made from train and, if there are any, texts without labels. A label of valid or
@@ -21,33 +21,33 @@ file and, up to HASHED_BYTES, its hash; opening a split checks that all ids are 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from setrnn.config import TextSettings, from_dict, settings_hash
 from setrnn.data.disk import find_damage, seal_folder
+from setrnn.data.example import Example
 from setrnn.data.hierarchy import ClosedCount, Hierarchy, count_closed
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
+from setrnn.data.sketch import Hashes, hash_texts
 from setrnn.data.text.subwords import load_text_encoder
 from setrnn.data.text.words import TextEncoder
-from setrnn.data.unknown import is_sound, mark_unknown
+from setrnn.data.unknown import ALL_OTHERS, mark_unknown
 from setrnn.errors import DataError
 
-FORMAT = 4
-DESCRIPTION_FILE = "prepared.json"
+FORMAT = 5
+DESCRIPTION_FILE, HASHES_FILE = "prepared.json", "text_hashes.bin"
 HIERARCHY = "hierarchy"
-UNKNOWN = "unknown"  # the name of the files of labels that are not known
 UNLABELLED = "unlabelled"  # a split of texts without labels, for a student
 HASHED_BYTES = 1 << 30  # a larger folder is hashed only on request: about a second per GiB
-TOKEN_DTYPES = ("uint16", "int32")
 AGAIN = "Remove the folder and prepare the data again: setrnn data prepare DATA."
 
 
@@ -58,23 +58,11 @@ class PreparedSplit:
     tokens: Ragged
     labels: Ragged
     id_bytes: Ragged
-    text_hashes: Ragged  # one per document, see `document_sketch`
-    unknown: Ragged | None = None  # labels that are not known, see `incomplete`; None for none
+    text_hashes: Hashes  # (n,)
+    unknown: Ragged | None = None  # labels that are not known; None if all are
 
     def __len__(self) -> int:
         return len(self.tokens)
-
-    def is_sound(self, n_documents: int, n_tokens: int, n_labels: int) -> bool:
-        """Return whether no offset and no id is out of range."""
-        all_rows = (self.tokens, self.labels, self.id_bytes, self.text_hashes)
-        return (
-            {len(rows) for rows in all_rows} == {n_documents}
-            and self.tokens.is_sound(n_tokens)
-            and self.labels.is_sound(n_labels)
-            and self.labels.holds_sets()
-            and self.id_bytes.is_sound(256)
-            and bool((self.text_hashes.lengths == 1).all())
-        )
 
     @property
     def is_complete(self) -> npt.NDArray[np.bool_]:
@@ -101,6 +89,17 @@ class PreparedSplit:
 class Prepared:
     """An open prepared folder.
 
+    Attributes:
+        folder: the folder.
+        description: what its `prepared.json` says.
+        name: the name of the dataset.
+        splits: the names of the splits.
+        text_settings: the settings that texts were processed with.
+        language_note: the language of the texts, and whether stop words are removed.
+        n_skipped_rows: the number of rows that could not be read and were skipped.
+        unseen_labels: labels of valid and test that train lacks; their ids follow the others.
+        valid_is_cut: whether the valid split was cut from train because the data had none.
+
     Example:
         >>> import setrnn
         >>> prepared = setrnn.prepare("newsroom")
@@ -112,10 +111,17 @@ class Prepared:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.description = _read_description(folder)
+        self.description = description = _read_description(folder)
         self._checked: set[str] = set()  # splits whose ids are known to be in range
-        n_bytes = sum(seal["bytes"] for seal in self.description["files"].values())
+        n_bytes = sum(seal["bytes"] for seal in description["files"].values())
         self._refuse_damage(lambda name: n_bytes <= HASHED_BYTES or name.endswith(".json"))
+        self.name: str = description["name"]
+        self.splits: list[str] = list(description["n_documents"])
+        self.text_settings = from_dict(TextSettings, description["text"])
+        self.language_note: str = description.get("language", "")
+        self.n_skipped_rows = sum(description["n_skipped_rows"].values())
+        self.unseen_labels: list[str] = description["unseen_labels"]
+        self.valid_is_cut: bool = description.get("valid_is_cut", False)
 
     def check(self) -> None:
         """Raise DataError if any file is not as it was written, however large the folder."""
@@ -129,70 +135,26 @@ class Prepared:
             more = f" (and {len(damage) - 1} more files)" if len(damage) > 1 else ""
             raise DataError(f"{self.folder} is damaged: {damage[0]}{more}. {AGAIN}")
 
-    @property
-    def name(self) -> str:
-        """The name of the dataset."""
-        return str(self.description["name"])
-
-    @property
-    def splits(self) -> list[str]:
-        """The names of the splits."""
-        return list(self.description["n_documents"])
-
-    @cached_property
-    def text_settings(self) -> TextSettings:
-        """The settings that texts were processed with."""
-        return from_dict(TextSettings, self.description["text"])
-
     @cached_property
     def encoder(self) -> TextEncoder:
         """The tokenizer."""
-        encoder = load_text_encoder(self.folder / "tokenizer.json", self.text_settings)
-        if encoder.n_tokens != self.description["n_tokens"]:
-            raise _damaged(self.folder, "tokenizer.json")
-        return encoder
+        return load_text_encoder(self.folder / "tokenizer.json", self.text_settings)
 
     @cached_property
     def labels(self) -> LabelVocabulary:
         """The labels of train."""
-        labels = LabelVocabulary.load(self.folder / "labels.json")
-        if len(labels) != self.description["n_labels"]:
-            raise _damaged(self.folder, "labels.json")
-        return labels
-
-    @property
-    def language_note(self) -> str:
-        """What the language of the texts is, and whether stop words are removed."""
-        return str(self.description.get("language", ""))
-
-    @property
-    def n_skipped_rows(self) -> int:
-        """The number of rows that could not be read and were skipped."""
-        return sum(self.description["n_skipped_rows"].values())
+        return LabelVocabulary.load(self.folder / "labels.json")
 
     @property
     def n_windows(self) -> dict[str, dict[int, int]]:
         """The number of documents of each split by the windows that their whole text fills."""
-        found: dict[str, dict[str, int]] = self.description.get("n_windows", {})
+        found: dict[str, dict[str, int]] = self.description["n_windows"]
         return {name: {int(n): count for n, count in each.items()} for name, each in found.items()}
-
-    @property
-    def unseen_labels(self) -> list[str]:
-        """Labels of valid and test that train lacks; their ids follow the others."""
-        return list(self.description["unseen_labels"])
-
-    @property
-    def valid_is_cut(self) -> bool:
-        """Whether the valid split was cut from train because the data had none."""
-        return bool(self.description.get("valid_is_cut", False))
 
     @cached_property
     def hierarchy(self) -> Hierarchy | None:
         """The parents of labels; it keeps predictions closed if all label sets of train are."""
-        try:
-            found = Hierarchy.from_dict(self.description.get(HIERARCHY))
-        except ValueError as error:
-            raise _damaged(self.folder, DESCRIPTION_FILE) from error
+        found = Hierarchy.from_dict(self.description.get(HIERARCHY))
         return None if found is None else replace(found, keeps_closed=self.count_closed.is_closed)
 
     @cached_property
@@ -204,8 +166,6 @@ class Prepared:
     def seen_sets(self) -> Ragged:
         """Return the distinct label sets of train, of the documents whose labels are all known."""
         train = self.split("train")
-        if train.unknown is None:
-            return distinct_sets(train.labels)[0]
         return distinct_sets(train.labels.take(np.flatnonzero(train.is_complete)))[0]
 
     def split(self, name: str) -> PreparedSplit:
@@ -214,27 +174,87 @@ class Prepared:
             raise DataError(
                 f"{self.folder} has no '{name}' part: it holds {', '.join(self.splits)}."
             )
-        part, known = self.folder / name, self.description
-        split = PreparedSplit(
-            tokens=_open_ragged(part, "token", known["token_dtype"]),
-            labels=_open_ragged(part, "label", "int32"),
-            id_bytes=_open_ragged(part, "id", "uint8"),
-            text_hashes=_open_ragged(part, "fingerprint", "uint64"),
-            unknown=(
-                _open_ragged(part, UNKNOWN, "int32")
-                if f"{name}/{UNKNOWN}s.bin" in known["files"]
-                else None
-            ),
+        place, n_tokens, n_labels = (
+            self.folder / name,
+            self.description["n_tokens"],
+            self.description["n_labels"],
         )
+        rows = {
+            kind: Ragged(
+                _open_array(place / f"{kind}s.bin", dtype),
+                _open_array(place / f"{kind}_offsets.bin", np.int64),
+            )
+            for kind, dtype in _choose_dtypes(n_tokens).items()
+        }
+        hashes = _open_array(place / HASHES_FILE, np.uint64)
         if name not in self._checked:
-            n_labels = known["n_labels"] + len(known["unseen_labels"])
-            n_documents, unknown = known["n_documents"][name], split.unknown
-            if not split.is_sound(n_documents, known["n_tokens"], n_labels) or not (
-                unknown is None or is_sound(unknown, n_documents, known["n_labels"])
-            ):
+            limits = {
+                "token": (0, n_tokens),
+                "label": (0, n_labels + len(self.unseen_labels)),
+                "id": (0, 256),
+                "unknown": (ALL_OTHERS, n_labels),
+            }
+            n_documents = self.description["n_documents"][name]
+            is_sound = all(rows[kind].is_sound(*limits[kind]) for kind in rows)
+            lengths = {len(hashes), *map(len, rows.values())}
+            if not is_sound or lengths != {n_documents} or not rows["label"].holds_sets():
                 raise _damaged(self.folder, name)
             self._checked.add(name)
-        return split
+        unknown = rows["unknown"] if len(rows["unknown"].values) else None
+        return PreparedSplit(rows["token"], rows["label"], rows["id"], hashes, unknown)
+
+
+class SplitWriter:
+    """Appends documents to the files of one split; a context manager."""
+
+    def __init__(self, folder: Path, n_tokens: int) -> None:
+        folder.mkdir()
+        self.n_documents = 0
+        self._dtypes = _choose_dtypes(n_tokens)
+        self._ends = dict.fromkeys(self._dtypes, 0)
+        self._open = ExitStack()
+
+        def create(name: str) -> BinaryIO:
+            return self._open.enter_context((folder / name).open("wb"))
+
+        self._hashes = create(HASHES_FILE)
+        self._values = {kind: create(f"{kind}s.bin") for kind in self._dtypes}
+        self._offsets = {kind: create(f"{kind}_offsets.bin") for kind in self._dtypes}
+        for file in self._offsets.values():
+            file.write(bytes(8))  # the first row begins at 0
+
+    def __enter__(self) -> SplitWriter:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._open.close()
+
+    def append(
+        self,
+        examples: Sequence[Example],
+        tokens: Ragged,
+        labels: Ragged,
+        unknown: Ragged | None = None,
+    ) -> None:
+        """Write a batch of documents."""
+        rows = {
+            "token": tokens,
+            "label": labels,
+            "id": Ragged.from_lists([each.id.encode() for each in examples], np.uint8),
+            "unknown": unknown or Ragged.from_lists([()] * len(examples)),
+        }
+        for kind, each in rows.items():
+            self._values[kind].write(each.values.astype(self._dtypes[kind]).tobytes())
+            self._offsets[kind].write((self._ends[kind] + each.offsets[1:]).tobytes())
+            self._ends[kind] += len(each.values)
+        self._hashes.write(hash_texts(each.text for each in examples).tobytes())
+        self.n_documents += len(examples)
+
+
+def _choose_dtypes(n_tokens: int) -> dict[str, type[np.generic]]:
+    """Return the type of the values of each kind of row."""
+    token = np.uint16 if n_tokens <= 2**16 else np.int32
+    return {"token": token, "label": np.int32, "id": np.uint8, "unknown": np.int32}
 
 
 def is_prepared(place: Path) -> bool:
@@ -242,18 +262,10 @@ def is_prepared(place: Path) -> bool:
     return (place / DESCRIPTION_FILE).is_file()
 
 
-def _open_ragged(part: Path, name: str, dtype: str) -> Ragged:
-    offsets = _open_array(part / f"{name}_offsets.bin", "int64")
-    return Ragged(_open_array(part / f"{name}s.bin", dtype), offsets)
-
-
-def _open_array(file: Path, dtype: str) -> npt.NDArray[Any]:
-    try:
-        if file.stat().st_size == 0:  # an empty file cannot be mapped
-            return np.empty(0, dtype=dtype)
-        return np.memmap(file, dtype=dtype, mode="r")
-    except (OSError, ValueError) as error:
-        raise _damaged(file.parent.parent, f"{file.parent.name}/{file.name}") from error
+def _open_array(file: Path, dtype: type[np.generic]) -> npt.NDArray[Any]:
+    if file.stat().st_size == 0:  # an empty file cannot be mapped
+        return np.empty(0, dtype=dtype)
+    return np.memmap(file, dtype=dtype, mode="r")
 
 
 def _damaged(folder: Path, name: str) -> DataError:
@@ -272,37 +284,17 @@ def _read_description(folder: Path) -> dict[str, Any]:
     """Read the description of a prepared folder; refuse another version, and damage."""
     try:
         values = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
+        is_other = isinstance(values, dict) and values.get("format") != FORMAT
+        is_whole = is_other or values.pop("seal") == settings_hash(values)
     except OSError as error:
         raise DataError(f"{folder} is not a prepared folder: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise _damaged(folder, DESCRIPTION_FILE) from error
-    if isinstance(values, dict) and values.get("format") != FORMAT:
+    if is_other:
         raise DataError(
             f"{folder} was prepared by another version of setrnn. Prepare the data again: "
             "setrnn data prepare DATA."
         )
-    try:
-        if values.pop("seal") != settings_hash(values) or not _is_complete(values):
-            raise _damaged(folder, DESCRIPTION_FILE)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise _damaged(folder, DESCRIPTION_FILE) from error
+    if not is_whole:
+        raise _damaged(folder, DESCRIPTION_FILE)
     return cast(dict[str, Any], values)
-
-
-def _is_complete(values: Mapping[str, Any]) -> bool:
-    """Return whether a description has all that is read from it, with the seal of every file."""
-    arrays = (
-        f"{name}{kind}.bin"
-        for name in ("token", "label", "id", "fingerprint")
-        for kind in ("s", "_offsets")
-    )
-    needed = {f"{split}/{name}" for split, name in product(values["n_documents"], arrays)}
-    numbers = [values["n_tokens"], values["n_labels"], *values["n_documents"].values()]
-    numbers += [seal["bytes"] for seal in values["files"].values()]
-    return (
-        values["files"].keys() >= {"tokenizer.json", "labels.json", *needed}
-        and all(isinstance(number, int) and number >= 0 for number in numbers)
-        and values["token_dtype"] in TOKEN_DTYPES
-        and isinstance(values["unseen_labels"], list)
-        and isinstance(values["text"], dict)
-    )

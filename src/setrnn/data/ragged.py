@@ -67,18 +67,9 @@ class Ragged:
 
     def check_ids(self, n_ids: int) -> None:
         """Raise ValueError if the offsets do not fit, or a value is not an id below `n_ids`."""
-        offsets, values = self.offsets, self.values
-        is_sound = (
-            offsets.ndim == values.ndim == 1
-            and offsets.dtype == np.int64
-            and values.dtype.kind in "iu"
-            and len(offsets) > 0
-            and offsets[0] == 0
-            and offsets[-1] == len(values)
-            and bool((np.diff(offsets) >= 0).all())
-            and (not len(values) or (values.min() >= 0 and values.max() < n_ids))
-        )
-        if not is_sound:
+        is_flat = self.offsets.ndim == self.values.ndim == 1
+        has_types = self.offsets.dtype == np.int64 and self.values.dtype.kind in "iu"
+        if not (is_flat and has_types and self.is_sound(0, n_ids)):
             raise ValueError(f"rows of ids do not fit, or hold ids that are not below {n_ids:,}")
 
     def __len__(self) -> int:
@@ -107,8 +98,8 @@ class Ragged:
         starts, stops = np.asarray(self.offsets[rows]), np.asarray(self.offsets[rows + 1])
         return self.spans(starts, stops - starts)
 
-    def is_sound(self, n_values: int) -> bool:
-        """Return whether the rows cover the values, and these are at least 0 and below `n_values`.
+    def is_sound(self, least: int, end: int) -> bool:
+        """Return whether the rows cover the values, and these are at least `least`, below `end`.
 
         Unsound rows would be read from other places of the memory.
         """
@@ -120,7 +111,7 @@ class Ragged:
                 return False
         for start in range(0, len(values), CHECKED_AT_ONCE):
             piece = values[start : start + CHECKED_AT_ONCE]
-            if piece.min() < 0 or piece.max() >= n_values:
+            if piece.min() < least or piece.max() >= end:
                 return False
         return True
 

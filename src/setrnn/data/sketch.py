@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 ARRAY = "trained_texts"  # in a model folder
-OLD_ARRAY = "trained_documents."  # of hashes of token ids, which are ignored
 Hashes = npt.NDArray[np.uint64]
 
 MOST_HASHES = 1 << 16  # half a megabyte
@@ -77,8 +76,6 @@ def pack_sketch(sketch: DocumentSketch | None) -> dict[str, npt.NDArray[Any]]:
 
 def unpack_sketch(arrays: dict[str, npt.NDArray[Any]]) -> DocumentSketch | None:
     """Take the sketch out of the arrays of a model folder; raise ValueError if it is damaged."""
-    for name in [name for name in arrays if name.startswith(OLD_ARRAY)]:
-        del arrays[name]
     if ARRAY not in arrays:
         return None
     found = arrays.pop(ARRAY)

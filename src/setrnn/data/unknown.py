@@ -68,16 +68,6 @@ def mark_only_given(unknown: Ragged) -> Bools:
     return found
 
 
-def is_sound(unknown: Ragged, n_documents: int, n_labels: int) -> bool:
-    """Return whether rows of unknown labels, read from a file, can be used."""
-    offsets, values = np.asarray(unknown.offsets), np.asarray(unknown.values)
-    return (
-        len(unknown) == n_documents
-        and bool(offsets[0] == 0 and offsets[-1] == len(values) and (np.diff(offsets) >= 0).all())
-        and (not len(values) or bool(values.min() >= ALL_OTHERS and values.max() < n_labels))
-    )
-
-
 @dataclass(frozen=True)
 class Incomplete:
     """What training has to know of documents whose labels are not all known.

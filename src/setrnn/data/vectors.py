@@ -27,6 +27,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.text.words import FEATURE_PREFIX, NUMBER, SPECIAL_TOKENS, UNKNOWN, TextEncoder
 from setrnn.data.vector_files import DIGITS, Mask, Progress, Vectors, missing_file, read_vectors
 from setrnn.errors import ConfigError, DataError, MissingExtraError
+from setrnn.progress import log
 
 FORMAT = 3  # raised when the same settings give other vectors
 DOCUMENTS_AT_ONCE = 5_000
@@ -55,7 +56,7 @@ def word_vectors(
         raise ConfigError("vectors.source is 'none': there are no word vectors to make.")
     file = vectors_file(prepared, settings)
     if not file.is_file():
-        with locked_after(file, lambda busy: on_progress(busy, 0.0)):
+        with locked_after(file, lambda busy: log.info(busy)):
             if not file.is_file():  # another process may have made them meanwhile
                 make = SOURCES.get(settings.source, _read)
                 vectors = make(prepared, settings, on_progress)

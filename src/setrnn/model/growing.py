@@ -14,9 +14,9 @@ from torch import Tensor
 
 from setrnn.config import ModelSettings
 from setrnn.data.prepared import Prepared
+from setrnn.data.preparing import Vocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.subwords import SubwordEncoder
-from setrnn.data.text.vocabulary import Vocabulary
 from setrnn.data.vectors import compose_vectors
 from setrnn.model.decoders import find_decoder
 from setrnn.model.devices import without_values

@@ -284,7 +284,7 @@ def prepared_batches(tagger: Tagger, prepared: Prepared, split: str) -> Iterator
         stop = min(start + tagger.batch_size, len(part))
         rows = part.labels.rows(start, stop)
         truth = close_truth(tagger, (tuple(names[label] for label in row) for row in rows))
-        hashes = np.asarray(part.text_hashes.rows(start, stop).values)
+        hashes = np.asarray(part.text_hashes[start:stop])
         unknown = part.mark_unknown(len(prepared.labels), np.arange(start, stop))
         if unknown is not None:  # the model may have its labels in another order, and more
             columns = [prepared.labels.index.get(name, -1) for name in tagger.labels.names]

@@ -80,9 +80,7 @@ class TrainedModel:
             {} if notes is None else notes,
             seen_sets=prepared.seen_sets(),
             rule=rule,
-            trained_documents=DocumentSketch.of(
-                np.asarray(prepared.split("train").text_hashes.values)
-            ),
+            trained_documents=DocumentSketch.of(prepared.split("train").text_hashes),
             hierarchy=prepared.hierarchy,
         )
 

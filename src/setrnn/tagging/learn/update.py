@@ -34,10 +34,9 @@ from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import distinct_sets
 from setrnn.data.merging import Merged, merge
 from setrnn.data.prepared import Prepared
-from setrnn.data.preparing import Stream, prepare
+from setrnn.data.preparing import Stream, Vocabulary, prepare
 from setrnn.data.ragged import Ragged
 from setrnn.data.sketch import DocumentSketch
-from setrnn.data.text.vocabulary import Vocabulary
 from setrnn.data.unknown import Incomplete
 from setrnn.errors import ConfigError
 from setrnn.methods import find_method
@@ -46,7 +45,7 @@ from setrnn.model.growing import grow_weights
 from setrnn.models.card import note_training
 from setrnn.models.folder import check_model_place
 from setrnn.models.hub import name_place
-from setrnn.progress import OnProgress, Progress, count_up, ignore_progress, log, name_notes
+from setrnn.progress import OnProgress, count_up, ignore_progress, log, name_notes
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
 from setrnn.tagging.documents import (
@@ -217,19 +216,13 @@ class Update:
 
     def _prepare(self, part: int) -> Prepared:
         """Prepare the data for one tokenizer."""
-        counts: dict[str, int] = {}
-
-        def count(step: str, n_documents: int) -> None:
-            counts[step] = counts.get(step, 0) + n_documents
-            self.on_progress(Progress(step, counts[step]))
-
         text = next(config.text for number, config in self._configs if number == part)
         known = Vocabulary(self.before.encoder.parts[part], self.before.labels, self.has_old)
         target = self.folder / f"part-{part}"
         tree, streams = self.hierarchy, self.merged.streams()
         if tree is not None:
             streams = {name: partial(_close, tree, stream) for name, stream in streams.items()}
-        return prepare(streams, target, self._data_name, text, {}, count, known, tree)
+        return prepare(streams, target, self._data_name, text, {}, self.on_progress, known, tree)
 
     @property
     def hierarchy(self) -> Hierarchy | None:
