@@ -74,15 +74,11 @@ def test_data_that_many_need_at_once_is_prepared_once(data, tmp_path, monkeypatc
 
 
 def test_vectors_that_many_need_at_once_are_learned_once(data, tmp_path):
-    said = []
+    events = []
     prepared = open_prepared(data, SETTINGS, tmp_path / "cache")
-    found = at_once(
-        lambda _: word_vectors(
-            Prepared(prepared.folder), VECTORS, lambda message, _: said.append(message)
-        )
-    )
+    found = at_once(lambda _: word_vectors(Prepared(prepared.folder), VECTORS, events.append))
     assert len({vectors.tobytes() for vectors in found}) == 1
-    assert said.count("counting words") == 1
+    assert [event.detail for event in events].count("counting words") == 1
     assert leftovers(prepared.folder) == []
 
 

@@ -184,7 +184,6 @@ def test_train_is_parted_and_test_is_left_alone(data):
     cut_data = with_valid(open_dataset(data))
     train, valid = read(cut_data, "train"), read(cut_data, "valid")
     assert list(cut_data.splits) == ["train", "valid", "test"]
-    assert cut_data.valid_is_cut
     assert len(valid) == 25
     assert sorted(train + valid, key=lambda each: int(each.id)) == documents(100)
     assert read(cut_data, "test") == documents(20, start=100)
@@ -220,7 +219,6 @@ def test_the_seed_decides_which_documents_are_cut(data):
     assert list(first.splits) == ["train", "valid", "new", "test"]
     assert [len(read(first, name)) for name in shares] == [70, 20, 10]
     assert read(first, "valid") == read(same, "valid") != read(other, "valid")
-    assert not first.valid_is_cut
 
 
 def test_shares_that_do_not_add_up_are_refused_before_anything_is_read(data):

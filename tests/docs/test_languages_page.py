@@ -40,4 +40,4 @@ def test_the_page_names_all_languages_and_limits():
     for name in read_lists():
         assert name.capitalize() in PAGE
     assert f"fewer than {FEW_WORDS} words" in PAGE
-    assert f"first {MOST_TEXTS:,} documents" in PAGE
+    assert f"up to {MOST_TEXTS:,} documents" in PAGE

@@ -30,7 +30,6 @@ from setrnn.cli.options import (
 from setrnn.cli.progress import documents_progress, load_model, terminal_progress
 from setrnn.cli.statistics_tables import show_statistics
 from setrnn.cli.terminal import escape_controls
-from setrnn.data.cache import sample_texts
 from setrnn.data.disk import check_file_place
 from setrnn.data.example import Example
 from setrnn.data.hierarchy import describe_labels
@@ -42,7 +41,7 @@ from setrnn.data.read.write import WRITERS
 from setrnn.data.splits import cut_train
 from setrnn.data.statistics import dataset_statistics
 from setrnn.data.text.cut_documents import describe_cut_documents
-from setrnn.data.text.languages import look_at
+from setrnn.data.text.languages import keep_some_texts, look_at
 from setrnn.errors import ConfigError, DataError
 from setrnn.tagging.rows import check_separator
 
@@ -80,12 +79,15 @@ def info(
         dataset.require("train")
     bad_rows = BadRows(source.on_bad_row)
     tree, label_sets = source.options.hierarchy, list[tuple[str, ...]]()
+    texts: list[str] = []
     with documents_progress() as advance:
         streams = _watch_all(dataset, bad_rows, advance)
+        first = "train" if "train" in streams else next(iter(streams))
+        streams[first] = keep_some_texts(streams[first], texts)
         if tree is not None:
             streams["train"] = _keep_labels(streams["train"], label_sets)
         statistics = dataset_statistics(streams)
-    look = look_at(sample_texts(source))
+    look = look_at(texts)
     if json is not None:
         values = {"data": dataset.name, "language": look.language, **statistics.as_dict()}
         write_json(json, values)

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
 from setrnn.data.disk import (
     file_hash,
-    locked_after,
+    locked,
     recovered,
-    remove_stale_lock,
     temporary_folder,
 )
 from setrnn.data.example import Example
@@ -27,14 +25,13 @@ from setrnn.data.read import EMBEDDED, BadRows, Dataset, ReadOptions, Split, ope
 from setrnn.data.read.dataset import join_splits
 from setrnn.data.read.lines import file_errors
 from setrnn.data.read.reader import OnBadRow
-from setrnn.data.splits import LEAST_VALID, MOST_SHARE, SEED, VALID_SHARE, TrainCut, with_valid
+from setrnn.data.splits import LEAST_VALID, MOST_SHARE, SEED, VALID_SHARE, with_valid
 from setrnn.data.streaming import batched
-from setrnn.data.text.languages import MOST_TEXTS, read_stop_words, settle_language
+from setrnn.data.text.languages import keep_some_texts, read_stop_words, settle_language
 from setrnn.data.text.subwords import pretrained_encoder
 from setrnn.errors import DataError
 from setrnn.progress import OnProgress, count_up, ignore_progress, log
 
-FILES_LOOKED_AT = 16  # to find the language of texts
 CACHE_VARIABLE = "SETRNN_CACHE"
 
 
@@ -144,29 +141,20 @@ def open_prepared(
     """
     place = source.prepared_folder
     if place is not None:
-        if source.valid is not None:
-            raise DataError(f"{place} is prepared already: give --valid with the data itself.")
-        if source.unlabelled:
-            raise DataError(
-                f"{place} is prepared already: give --unlabelled to setrnn data prepare."
-            )
-        if source.options.hierarchy is not None:
-            raise DataError(
-                f"{place} is prepared already: give --hierarchy to setrnn data prepare."
-            )
+        hierarchy = source.options.hierarchy
+        given = {"valid": source.valid, "unlabelled": source.unlabelled, "hierarchy": hierarchy}
+        for name, value in given.items():
+            if value:
+                raise DataError(f"{place} is prepared already: give --{name} with the data itself.")
         return Prepared(place)
     dataset = replace(source, cut_valid=False).open()
     dataset.require("train")
-    is_cut = source.cut_valid and "valid" not in dataset.splits
-    dataset = replace(dataset, valid_is_cut=is_cut)
     stamps = _stamp_files(dataset)  # before the files are hashed, so that later changes are found
     target = prepared_path(source, dataset, settings, folder)
     if not is_prepared(recovered(target)):
-        with locked_after(target, lambda busy: log.info(busy)):
+        with locked(target):
             if not is_prepared(recovered(target)):
                 return _prepare(source, dataset, stamps, settings, target, on_progress)
-    else:
-        remove_stale_lock(target)
     return Prepared(target)
 
 
@@ -179,91 +167,58 @@ def _prepare(
     on_progress: OnProgress,
 ) -> Prepared:
     """Read the data once, into files beside `target`, and prepare these."""
-    report = count_up("reading", on_progress)
+    bad_rows = {name: BadRows(source.on_bad_row) for name in dataset.splits}
+    report, texts = count_up("reading", on_progress), list[str]()
     with temporary_folder(target, is_private=True) as folder:
-        copies = {
-            name: CopiedSplit(dataset, name, folder / name, source.on_bad_row, report)
-            for name in dataset.splits
-        }
+        copies = {}
+        for name, split in dataset.splits.items():
+            examples = split.read(bad_rows[name])
+            examples = keep_some_texts(examples, texts) if name == "train" else examples
+            copies[name] = Split(split.files, _copy(examples, folder / name, report))
         if changed := next((f for f, at in _stamp_files(dataset).items() if stamps[f] != at), None):
             raise DataError(
                 f"{changed} has changed while it was being prepared. Run the same command again."
             )
-        streams = {name: copy.read for name, copy in copies.items()}
-        if dataset.valid_is_cut:
-            parts = copies["train"].cut.cut_valid()
-            cut = {
-                name: partial(copies["train"].read, [each == part for each in parts])
-                for part, name in enumerate(("train", "valid"))
-            }
-            streams = {**cut, **{name: each for name, each in streams.items() if name != "train"}}
-        train = dataset.splits["train"]
-        first = (
-            each.text for each in copies["train"].read()
-        )  # of one file: it is not opened again
-        texts = _first_texts(train) if train.pieces else islice(first, MOST_TEXTS)
-        settings, look = settle_language(list(texts), settings)
-        about = {
-            "language": look.describe(),
-            "n_skipped_rows": {
-                name: copies[name].bad_rows.n_skipped if name in copies else 0 for name in streams
-            },
-            **({"valid_is_cut": True} if dataset.valid_is_cut else {}),
-        }
+        settings, language = settle_language(texts, settings)
+        copied = replace(dataset, splits=copies)
+        is_cut = source.cut_valid and "valid" not in copies
+        splits = (with_valid(copied) if is_cut else copied).splits
         prepared = prepare(
-            streams,
+            {name: partial(split.read, BadRows()) for name, split in splits.items()},
             target,
             dataset.name,
             settings,
             {"data": dataset.name, "synthetic": source.places == (EMBEDDED,)},
             on_progress,
             hierarchy=source.options.hierarchy,
-            about=about,
+            about={
+                "language": language.describe(),
+                "n_skipped_rows": {name: each.n_skipped for name, each in bad_rows.items()},
+                "valid_is_cut": is_cut,
+            },
         )
-    for text in dict.fromkeys(chain(*(each.bad_rows.notes for each in copies.values()))):
+    for text in dict.fromkeys(chain(*(each.notes for each in bad_rows.values()))):
         log.info(text)
     return prepared
 
 
-class CopiedSplit:
-    """A split that is parsed once, and kept in a file that is fast to read again."""
+def _copy(
+    examples: Iterable[Example], file: Path, report: Callable[[int], None]
+) -> Callable[[BadRows], Iterator[Example]]:
+    """Write documents to a file that is fast to read, and return what reads it."""
+    with file.open("w", encoding="ascii") as stream:
+        for batch in batched(examples, BATCH):
+            rows = [(e.id, e.text, e.labels, e.features, e.unknown, e.complete) for e in batch]
+            stream.write(json.dumps(rows) + "\n")
+            report(len(batch))
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        name: str,
-        file: Path,
-        on_bad_row: OnBadRow,
-        on_documents: Callable[[int], None],
-    ) -> None:
-        self.bad_rows, self.cut = BadRows(on_bad_row), TrainCut(dataset.place)
-        self._file = file
-        with file.open("w", encoding="ascii") as stream:
-            for batch in batched(dataset.splits[name].read(self.bad_rows), BATCH):
-                if dataset.valid_is_cut and name == "train":
-                    for example in batch:
-                        self.cut.add(example)
-                stream.write(json.dumps([_pack(each) for each in batch]) + "\n")
-                on_documents(len(batch))
-
-    def read(self, is_kept: Sequence[bool] | None = None) -> Iterator[Example]:
-        """Yield the documents, or those that are kept."""
-        start = 0
-        with self._file.open(encoding="ascii") as stream:
+    def read(_: BadRows) -> Iterator[Example]:
+        with file.open(encoding="ascii") as stream:
             for line in stream:
-                batch = json.loads(line)
-                for row, (id_, text, labels, features, unknown, complete) in enumerate(
-                    batch, start
-                ):
-                    if is_kept is None or is_kept[row]:
-                        more = {"unknown": unknown, "complete": complete}
-                        yield Example(id_, text, labels, features, **more)
-                start += len(batch)
+                for id_, text, labels, features, unknown, complete in json.loads(line):
+                    yield Example(id_, text, labels, features, unknown=unknown, complete=complete)
 
-
-def _pack(example: Example) -> tuple[Any, ...]:
-    each = example
-    return each.id, each.text, each.labels, each.features, each.unknown, each.complete
+    return read
 
 
 def _stamp_files(dataset: Dataset) -> dict[Path, tuple[int, int]]:
@@ -276,28 +231,16 @@ def _stamp_files(dataset: Dataset) -> dict[Path, tuple[int, int]]:
     return stamps
 
 
-def sample_texts(source: Source) -> Iterator[str]:
-    """Yield some texts of train to find their language: the first ones of files evenly chosen."""
-    splits = replace(source, cut_valid=False).open().splits
-    yield from _first_texts(splits["train" if "train" in splits else next(iter(splits))])
-
-
-def _first_texts(split: Split) -> Iterator[str]:
-    pieces = split.pieces or (split,)
-    chosen = pieces[:: max(len(pieces) // FILES_LOOKED_AT, 1)]
-    for piece in chosen:
-        examples = piece.read(BadRows("skip"))
-        yield from (each.text for each in islice(examples, MOST_TEXTS // len(chosen)))
-
-
 def prepared_path(
-    source: Source, dataset: Dataset, settings: TextSettings, folder: Path | None = None
+    source: Source,
+    dataset: Dataset,
+    settings: TextSettings,
+    folder: Path | None = None,
 ) -> Path:
     """Return the folder of the prepared form: its name has a hash of content and settings."""
     content = {
-        name: [_content_hash(file) for file in split.files] or list(source.places)
+        name: [_hash_content(file) for file in split.files] or list(source.places)
         for name, split in dataset.splits.items()
-        if not (name == "valid" and dataset.valid_is_cut)
     }
     options = replace(source.options, check_known=None)  # a function has no hash
     # Options that are not given, such as fields of known labels, do not count.
@@ -306,7 +249,7 @@ def prepared_path(
     if any(len(split.files) > 1 for split in dataset.splits.values()):
         # The names of several files may become a part of ids.
         reading.append([file.name for split in dataset.splits.values() for file in split.files])
-    if dataset.valid_is_cut:
+    if source.cut_valid and "valid" not in dataset.splits:
         shares = {"valid_share": VALID_SHARE, "least": LEAST_VALID, "most": MOST_SHARE}
         reading.append({**shares, "seed": SEED})
     # their content, not a file's name
@@ -335,6 +278,6 @@ def _without_labels(split: Split) -> Split:
     return Split(split.files, read)
 
 
-def _content_hash(file: Path) -> str:
+def _hash_content(file: Path) -> str:
     with file_errors(file):
         return file_hash(file)

@@ -11,11 +11,12 @@ import secrets
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from setrnn.errors import BusyError, DataError, SetRNNError
+from setrnn.errors import BusyError, DataError
+from setrnn.progress import log
 
 PREVIOUS = ".previous"
 MAX_TRIES = 20
@@ -120,20 +121,24 @@ def whole_file(target: Path, way_out: str = "") -> Iterator[BinaryIO]:
 def locked(target: Path, wait: bool = True, way_out: str = "") -> Iterator[None]:
     """Hold the lock of a file or folder, which need not exist; a kill releases it.
 
-    Raises BusyError, with the way out, if another process holds it and `wait` is False. The lock
-    is a file beside `target`, which is removed at the end.
+    If another process holds it, log that and wait; or raise BusyError, with the way out, if `wait`
+    is False. The lock is a file beside `target`, which is removed at the end.
     """
     from filelock import FileLock, Timeout
 
     target = target.resolve()
-    file = _lock_file(target)
-    lock = FileLock(file, timeout=-1 if wait else 0, thread_local=False)
+    file = target.with_name(f".{target.name}.lock")
+    lock = FileLock(file, timeout=0, thread_local=False)
     with explain_failed_write(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             lock.acquire()
         except Timeout:
-            raise BusyError(f"{target} is being written by {_holder(file)}.{way_out}") from None
+            busy = f"{target} is being written by {_name_holder(file)}."
+            if not wait:
+                raise BusyError(f"{busy}{way_out}") from None
+            log.info(f"{busy} Waiting for it.")
+            lock.acquire(timeout=-1)
     try:
         with suppress(OSError):  # Windows does not write to a locked file
             file.write_text(f"{os.getpid()}\n", encoding="ascii")
@@ -144,30 +149,7 @@ def locked(target: Path, wait: bool = True, way_out: str = "") -> Iterator[None]
         lock.release()
 
 
-@contextmanager
-def locked_after(target: Path, on_wait: Callable[[str], None]) -> Iterator[None]:
-    """Hold the lock of a file or folder; if another process holds it, say so and wait."""
-    with ExitStack() as lock:
-        try:
-            lock.enter_context(locked(target, wait=False))
-        except BusyError as busy:
-            on_wait(f"{busy} Waiting for it.")
-            lock.enter_context(locked(target))
-        yield
-
-
-def remove_stale_lock(target: Path) -> None:
-    """Remove the lock of a target that is complete, if a killed process left it."""
-    if _lock_file(target.resolve()).exists():
-        with suppress(SetRNNError), locked(target, wait=False):
-            pass  # its end removes it
-
-
-def _lock_file(target: Path) -> Path:
-    return target.with_name(f".{target.name}.lock")
-
-
-def _holder(lock: Path) -> str:
+def _name_holder(lock: Path) -> str:
     """Name the process that holds a lock."""
     with suppress(OSError, ValueError):
         return f"process {int(lock.read_text(encoding='ascii'))}"
@@ -332,9 +314,6 @@ def _is_alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    with suppress(OSError, IndexError):  # Linux: has it ended, and only nobody waited for it?
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
-        return state != "Z"
     return True
 
 

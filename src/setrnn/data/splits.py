@@ -11,7 +11,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -71,11 +70,21 @@ def cut_train(
 
     @cache
     def part_of_documents(on_bad_row: OnBadRow) -> list[int]:
-        found = TrainCut(dataset.place)
+        label_sets: list[tuple[str, ...]] = []
+        texts: list[int] = []  # copies of a text have the same number
+        numbers: dict[bytes, int] = {}
         for example in train.read(BadRows(on_bad_row)):
-            found.add(example)
-        chosen = list(shares.values()) if adapt is None else adapt(len(found.label_sets))
-        return found.cut(names, chosen, seed)
+            label_sets.append(example.labels)
+            texts.append(numbers.setdefault(text_hash(example.text), len(numbers)))
+        chosen = list(shares.values()) if adapt is None else adapt(len(label_sets))
+        try:
+            parts: list[int] = stratified_split(label_sets, chosen, seed, texts).tolist()
+        except DataError as error:
+            raise DataError(
+                f"{dataset.place}: train has too few different texts ({len(numbers)}) to be cut "
+                f"into {' and '.join(names)}. Add documents."
+            ) from error
+        return parts
 
     def read(part: int, bad_rows: BadRows) -> Iterator[Example]:
         counted = bad_rows if part == 0 else BadRows(bad_rows.on_bad_row)
@@ -93,44 +102,13 @@ def with_valid(dataset: Dataset) -> Dataset:
     if "valid" in dataset.splits:
         return dataset
     shares = {"train": 1 - VALID_SHARE, "valid": VALID_SHARE}
-    return replace(cut_train(dataset, shares, adapt=_share_valid), valid_is_cut=True)
+    return cut_train(dataset, shares, adapt=_share_valid)
 
 
 def _share_valid(n_documents: int) -> list[float]:
     """Return the shares of train and valid."""
     share = max(VALID_SHARE, min(LEAST_VALID / max(n_documents, 1), MOST_SHARE))
     return [1 - share, share]
-
-
-class TrainCut:
-    """Chooses the parts of documents that are given one by one."""
-
-    def __init__(self, place: str) -> None:
-        self.place = place
-        self.label_sets: list[tuple[str, ...]] = []
-        self._number_of_text: dict[bytes, int] = {}
-        self._texts: list[int] = []  # copies of a text have the same number
-
-    def add(self, example: Example) -> None:
-        """Add the next document of train."""
-        self.label_sets.append(example.labels)
-        numbers = self._number_of_text
-        self._texts.append(numbers.setdefault(text_hash(example.text), len(numbers)))
-
-    def cut_valid(self) -> list[int]:
-        """Return the part of each document, as `with_valid` cuts them: 0 for train, 1 for valid."""
-        return self.cut(["train", "valid"], _share_valid(len(self.label_sets)), SEED)
-
-    def cut(self, names: Sequence[str], shares: Sequence[float], seed: int) -> list[int]:
-        """Return the part of each document."""
-        try:
-            parts = stratified_split(self.label_sets, shares, seed, self._texts)
-        except DataError as error:
-            raise DataError(
-                f"{self.place}: train has too few different texts ({len(self._number_of_text)}) to "
-                f"be cut into {' and '.join(names)}. Add documents."
-            ) from error
-        return [int(part) for part in parts]
 
 
 def stratified_split(

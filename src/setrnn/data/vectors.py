@@ -2,18 +2,19 @@
 
 They are learned from the training documents: by factorizing the co-occurrence counts (`ppmi`), or
 by skip-gram with features and labels placed between the words (`word2vec`). Or those of words are
-read from a file, and those of features and labels are composed of them.
+read from a text file (word2vec, GloVe, fastText), and those of features and labels are composed of
+them.
 """
 
 # D dimensions, R rows: one row per token id, then one per label
 
 from __future__ import annotations
 
+import gzip
 import zipfile
-from collections.abc import Callable, Iterator
-from itertools import count
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import cast
+from typing import TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +22,13 @@ import scipy  # scipy.sparse is imported where it is first used
 from threadpoolctl import threadpool_limits
 
 from setrnn.config import VectorSettings, settings_hash, to_dict
-from setrnn.data.disk import locked_after, remove_stale_lock, temporary_folder, whole_file
+from setrnn.data.disk import locked, temporary_folder, whole_file
 from setrnn.data.prepared import UNLABELLED, Prepared
 from setrnn.data.ragged import Ragged
+from setrnn.data.read.lines import file_errors
 from setrnn.data.text.words import FEATURE_PREFIX, NUMBER, SPECIAL_TOKENS, UNKNOWN, TextEncoder
-from setrnn.data.vector_files import DIGITS, Mask, Progress, Vectors, missing_file, read_vectors
 from setrnn.errors import ConfigError, DataError, MissingExtraError
-from setrnn.progress import log
+from setrnn.progress import OnProgress, Progress, ignore_progress, log
 
 FORMAT = 3  # raised when the same settings give other vectors
 DOCUMENTS_AT_ONCE = 5_000
@@ -42,11 +43,16 @@ NEGATIVE_SAMPLES = 5
 # Drops occurrences of frequent words, and most of labels, which follow every word.
 SUBSAMPLING = 1e-4
 
+DIGITS = tuple("0123456789")
+UNKNOWN_IN_FILES = "<unk>"  # in those of GloVe
+
+Vectors: TypeAlias = npt.NDArray[np.float32]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+Report: TypeAlias = Callable[[str, float], None]  # what is being done, and the share that is done
+
 
 def word_vectors(
-    prepared: Prepared,
-    settings: VectorSettings,
-    on_progress: Progress = lambda message, share: None,
+    prepared: Prepared, settings: VectorSettings, on_progress: OnProgress = ignore_progress
 ) -> Vectors:
     """Return the vectors of a prepared folder: (R, D). Make them if the folder lacks them.
 
@@ -54,16 +60,17 @@ def word_vectors(
     """
     if settings.source == "none":
         raise ConfigError("vectors.source is 'none': there are no word vectors to make.")
+
+    def report(detail: str, share: float) -> None:
+        on_progress(Progress("word vectors", share, 1.0, unit="", detail=detail))
+
     file = vectors_file(prepared, settings)
     if not file.is_file():
-        with locked_after(file, lambda busy: log.info(busy)):
+        with locked(file):
             if not file.is_file():  # another process may have made them meanwhile
-                make = SOURCES.get(settings.source, _read)
-                vectors = make(prepared, settings, on_progress)
+                vectors = SOURCES.get(settings.source, _read)(prepared, settings, report)
                 with whole_file(file) as stream:
                     np.savez(stream, vectors=vectors)
-    else:
-        remove_stale_lock(file)
     try:
         with np.load(file, allow_pickle=False) as arrays:  # compares the checksum
             found = arrays["vectors"]
@@ -79,11 +86,13 @@ def vectors_file(prepared: Prepared, settings: VectorSettings) -> Path:
     made_from = to_dict(settings)
     if settings.source not in SOURCES:
         source = Path(settings.source).expanduser()
-        try:
-            look = source.stat()
-        except OSError:
-            raise missing_file(source) from None
-        made_from["source"] = [str(source.resolve()), look.st_size, look.st_mtime_ns]
+        if not source.is_file():
+            raise DataError(
+                f"There is no file {source}. vectors.source is 'ppmi', 'word2vec', 'none' or a "
+                "file of vectors."
+            )
+        found = source.stat()
+        made_from["source"] = [str(source.resolve()), found.st_size, found.st_mtime_ns]
     return prepared.folder / f"word_vectors-{settings_hash(FORMAT, made_from)}.npz"
 
 
@@ -117,11 +126,11 @@ def _words_and_tags(prepared: Prepared) -> Iterator[tuple[Ragged, Ragged]]:
         )
 
 
-def _factorize(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -> Vectors:
+def _factorize(prepared: Prepared, settings: VectorSettings, report: Report) -> Vectors:
     """Return U sqrt(S) of the positive pointwise mutual information of words and tags."""
     from sklearn.utils.extmath import randomized_svd
 
-    counts = _count_pairs(prepared, settings.window, on_progress)
+    counts = _count_pairs(prepared, settings.window, report)
     row_totals = np.asarray(counts.sum(1), dtype=np.float32)
     contexts = np.asarray(counts.sum(0), dtype=np.float32) ** SMOOTHING
     contexts /= max(contexts.sum(), 1e-12)
@@ -136,7 +145,7 @@ def _factorize(prepared: Prepared, settings: VectorSettings, on_progress: Progre
     is_seen = np.diff(counts.indptr) > 0
     n_found = min(settings.dimensions, len(row_totals))
     if is_seen.any():
-        on_progress("factorizing counts", 0.5)
+        report("factorizing counts", 0.5)
         with threadpool_limits(1):  # one order of sums, hence one result
             U, S, _ = randomized_svd(
                 counts, n_found, n_iter=POWER_ITERATIONS, random_state=settings.seed % 2**32
@@ -145,11 +154,11 @@ def _factorize(prepared: Prepared, settings: VectorSettings, on_progress: Progre
         vectors[is_seen] = 0
         vectors[is_seen, :n_found] = found * (SPREAD / max(float(found.std()), 1e-12))
     vectors[0] = 0
-    on_progress("factorizing counts", 1.0)
+    report("factorizing counts", 1.0)
     return vectors
 
 
-def _count_pairs(prepared: Prepared, window: int, on_progress: Progress) -> scipy.sparse.csr_array:
+def _count_pairs(prepared: Prepared, window: int, report: Report) -> scipy.sparse.csr_array:
     """Count how often words stand near each other, and tags with words and with each other.
 
     The weight of two words falls linearly with their distance. A document's tags share the weight
@@ -158,7 +167,7 @@ def _count_pairs(prepared: Prepared, window: int, on_progress: Progress) -> scip
     shape = (_n_rows(prepared), _n_rows(prepared))
     total = scipy.sparse.csr_array(shape, dtype=np.float32)
     threshold = 0.0
-    on_progress("counting words", 0.0)
+    report("counting words", 0.0)
     for words, tags in _words_and_tags(prepared):
         document = words.row_numbers
         pairs = [np.flatnonzero(document[d:] == document[:-d]) for d in range(1, window + 1)]
@@ -180,14 +189,13 @@ def _count_pairs(prepared: Prepared, window: int, on_progress: Progress) -> scip
     return scipy.sparse.csr_array(total + total.T)
 
 
-def _learn(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -> Vectors:
+def _learn(prepared: Prepared, settings: VectorSettings, report: Report) -> Vectors:
     """Train skip-gram with negative sampling on the training documents.
 
     It uses one thread: two took a third less time, but the result then differs between runs.
     """
     try:
         from gensim.models import Word2Vec
-        from gensim.models.callbacks import CallbackAny2Vec
     except ImportError as error:
         raise MissingExtraError("gensim", "word2vec", "vectors.source=word2vec") from error
 
@@ -206,15 +214,7 @@ def _learn(prepared: Prepared, settings: VectorSettings, on_progress: Progress) 
         seed=settings.seed % 2**32,
         workers=1,
     )
-    epoch_numbers = count(1)
-
-    def report(_: object) -> None:
-        n_done = next(epoch_numbers)
-        on_progress(f"word2vec: {n_done} of {settings.epochs} epochs", n_done / settings.epochs)
-
-    epochs = CallbackAny2Vec()
-    epochs.on_epoch_end = report
-    on_progress("writing sentences", 0.0)
+    report("word2vec", 0.0)
     counts = np.zeros(shape[0], dtype=np.int64)
     with temporary_folder(vectors_file(prepared, settings)) as folder:
         corpus = folder / "sentences.txt"
@@ -227,12 +227,10 @@ def _learn(prepared: Prepared, settings: VectorSettings, on_progress: Progress) 
         if len(seen):
             model.build_vocab_from_freq({str(row): int(counts[row]) for row in seen})
             model.train(
-                corpus_file=str(corpus),
-                total_words=int(counts.sum()),
-                epochs=settings.epochs,
-                callbacks=[epochs],
+                corpus_file=str(corpus), total_words=int(counts.sum()), epochs=settings.epochs
             )
             vectors[seen] = model.wv.vectors
+    report("word2vec", 1.0)
     return vectors
 
 
@@ -257,35 +255,93 @@ def weave(words: Ragged, tags: Ragged, random: np.random.Generator) -> Ragged:
 
 
 # What learns vectors from the documents; any other source is a file.
-SOURCES: dict[str, Callable[[Prepared, VectorSettings, Progress], Vectors]] = {
+SOURCES: dict[str, Callable[[Prepared, VectorSettings, Report], Vectors]] = {
     "ppmi": _factorize,
     "word2vec": _learn,
 }
 
 
-def _read(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -> Vectors:
+def _read(prepared: Prepared, settings: VectorSettings, report: Report) -> Vectors:
     """Read the vectors of words from a file; compose those that it lacks."""
     n_words, first_word = _n_words(prepared.encoder), len(SPECIAL_TOKENS)
     rows = {word: row for row, word in enumerate(prepared.encoder.tokens[:n_words])}
     for digit in DIGITS:  # the vocabulary has none
         rows.setdefault(digit, len(rows))
     file = Path(settings.source).expanduser()
-    read, is_found = read_vectors(file, rows, settings.dimensions, on_progress)
+    report(f"reading {file.name}", 0.0)
+    vectors, is_found = _read_file(file, rows, settings.dimensions)
     is_word = is_found[first_word:n_words]
     if not is_word.any():
         raise DataError(
             f"{file} and {prepared.name} have no word in common. Give a file in the same language."
         )
-    on_progress(f"{is_word.sum():,} of {len(is_word):,} words found in {file.name}", 1.0)
-    mean = read[first_word:n_words][is_word].mean(0)
+    log.info(f"{is_word.sum():,} of {len(is_word):,} words found in {file.name}")
+    mean = vectors[first_word:n_words][is_word].mean(0)
     digits = [rows[digit] for digit in DIGITS if is_found[rows[digit]]]
-    read[SPECIAL_TOKENS.index(NUMBER)] = read[digits].mean(0) if digits else mean
+    vectors[SPECIAL_TOKENS.index(NUMBER)] = vectors[digits].mean(0) if digits else mean
     if not is_found[rows[UNKNOWN]]:
-        read[rows[UNKNOWN]] = mean
-    read[0] = 0
+        vectors[rows[UNKNOWN]] = mean
+    vectors[0] = 0
     is_new = ~is_found[:n_words]
     is_new[:first_word] = False
-    return compose_vectors(prepared, read[:n_words], is_new)
+    report(f"reading {file.name}", 1.0)
+    return compose_vectors(prepared, vectors[:n_words], is_new)
+
+
+def _read_file(file: Path, rows: Mapping[str, int], dimensions: int) -> tuple[Vectors, Mask]:
+    """Read the vectors of the words in `rows`; return them and whether each row was found.
+
+    Each line has a word and its numbers. The file may have the header of word2vec, and may be
+    compressed (.gz). A word that the file has only in capitals gets the first such vector.
+    """
+    vectors = np.zeros((max(rows.values()) + 1, dimensions), dtype=np.float32)
+    is_found = np.zeros(len(vectors), dtype=np.bool_)
+    is_exact = np.zeros(len(vectors), dtype=np.bool_)
+    for place, fields in _list_lines(file, dimensions):
+        word = fields[0].decode(errors="replace")
+        word = UNKNOWN if word == UNKNOWN_IN_FILES else word
+        exact_row = rows.get(word)
+        row = rows.get(word.lower()) if exact_row is None else exact_row
+        if row is None or is_exact[row] or (exact_row is None and is_found[row]):
+            continue
+        try:
+            vectors[row] = np.array(fields[1:], dtype=np.float32)
+        except ValueError as error:
+            raise DataError(f"{place}: {error}. Expected a word and its numbers.") from error
+        if not np.isfinite(vectors[row]).all():
+            raise DataError(f"{place}: a vector must hold finite numbers.")
+        is_found[row], is_exact[row] = True, exact_row is not None
+    return vectors, is_found
+
+
+def _list_lines(file: Path, dimensions: int) -> Iterator[tuple[str, list[bytes]]]:
+    """Yield the place and the fields of each line, without words that have spaces in GloVe."""
+    n_expected = n_found = 0
+    opener = gzip.open if file.suffix == ".gz" else open
+    with file_errors(file), opener(file, "rb") as stream:
+        for number, line in enumerate(stream, 1):
+            fields = line.split()
+            if number == 1:
+                is_header = len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit()
+                n_expected, width = map(int, fields) if is_header else (0, len(fields) - 1)
+                if width != dimensions:
+                    raise ConfigError(
+                        f"{file} holds vectors of {width} dimensions, but vectors.dimensions is "
+                        f"{dimensions}. Set vectors.dimensions={width}, or give another file: text "
+                        "with a word and its numbers per line."
+                    )
+                if is_header:
+                    continue
+            if 0 < len(fields) <= dimensions:
+                raise DataError(
+                    f"{file} line {number}: {dimensions} numbers were expected after the word, "
+                    f"found {len(fields) - 1}. Correct or remove the line."
+                )
+            n_found += bool(fields)
+            if len(fields) == dimensions + 1:
+                yield f"{file} line {number}", fields
+    if not n_found or n_found < n_expected:
+        raise DataError(f"{file} is cut short: {n_found:,} vectors instead of {n_expected:,}.")
 
 
 def compose_vectors(prepared: Prepared, words: Vectors, is_new: Mask) -> Vectors:

@@ -59,7 +59,6 @@ class Dataset:
     name: str
     place: str
     splits: dict[str, Split]
-    valid_is_cut: bool = False  # from train, by setrnn.data.splits
 
     def require(self, split: str) -> Split:
         """Return a split; raise DataError with the splits that exist if it is missing."""

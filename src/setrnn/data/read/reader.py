@@ -149,12 +149,10 @@ class Split:
     Attributes:
         files: its files.
         read: streams its documents.
-        pieces: of several files, each alone; () for one file.
     """
 
     files: tuple[Path, ...]
     read: Callable[[BadRows], Iterator[Example]]
-    pieces: tuple[Split, ...] = ()
 
 
 # Streams one file.

@@ -16,7 +16,7 @@ from setrnn.data.vectors import word_vectors
 from setrnn.model.devices import without_values
 from setrnn.model.dropout import Dropout
 from setrnn.model.interfaces import Encoding
-from setrnn.progress import OnProgress, Progress
+from setrnn.progress import OnProgress
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -135,10 +135,7 @@ def _make_vectors(prepared: Prepared, config: Config, on_progress: OnProgress) -
         vectors[0] = 0.0  # padding
         return torch.from_numpy(vectors)
 
-    def report(detail: str, share: float) -> None:
-        on_progress(Progress("word vectors", share, 1.0, unit="", detail=detail))
-
-    vectors = np.array(word_vectors(prepared, settings, report))
+    vectors = np.array(word_vectors(prepared, settings, on_progress))
     if scale:
         vectors *= scale / max(vectors.std(), 1e-12)
         vectors += random.normal(0, scale, vectors.shape).astype(np.float32)

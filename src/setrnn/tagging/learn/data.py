@@ -20,7 +20,7 @@ from setrnn.data.unknown import ESTIMATED, estimate_forgotten, mark_only_given
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import find_measure
-from setrnn.progress import OnProgress, Progress, ignore_progress, log
+from setrnn.progress import OnProgress, ignore_progress, log
 from setrnn.training.schedule import fit_to_data
 
 # A file, several, a folder, a prepared folder, `hf:NAME` or "newsroom"; a Source says how to read.
@@ -217,13 +217,8 @@ def prepare(
 
 def make_vectors(prepared: Prepared, config: Config, on_progress: OnProgress) -> None:
     """Make the word vectors that networks start from, if the settings ask for any."""
-    if config.vectors.source == "none" or config.text.tokenizer != WORDS:
-        return
-
-    def report(detail: str, share: float) -> None:
-        on_progress(Progress("word vectors", share, 1.0, unit="", detail=detail))
-
-    word_vectors(prepared, config.vectors, report)
+    if config.vectors.source != "none" and config.text.tokenizer == WORDS:
+        word_vectors(prepared, config.vectors, on_progress)
 
 
 def note_documents(prepared: Prepared) -> None:
