@@ -40,8 +40,8 @@ from setrnn.data.read.lines import has_mark
 from setrnn.data.read.write import WRITERS
 from setrnn.data.splits import cut_train
 from setrnn.data.statistics import dataset_statistics
-from setrnn.data.text.cut_documents import describe_cut_documents
 from setrnn.data.text.languages import keep_some_texts, look_at
+from setrnn.data.text.notes import describe_cut_documents
 from setrnn.errors import ConfigError, DataError
 from setrnn.tagging.rows import check_separator
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import chain, combinations, islice
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +15,13 @@ import numpy.typing as npt
 from setrnn.config import TextSettings
 from setrnn.data.example import Example
 from setrnn.data.labels import find_twins
-from setrnn.data.sketch import string_hash, words_hash
-from setrnn.data.text.cut_documents import WindowCounter, describe_cut_documents
-
-Hashes: TypeAlias = npt.NDArray[np.uint64]
+from setrnn.data.sketch import Hashes, string_hash, words_hash
+from setrnn.data.streaming import batched
+from setrnn.data.text.notes import describe_cut_documents
+from setrnn.data.text.words import TextEncoder, learn_tokenizer
 
 N_NAMES_SHOWN = 8  # labels in a warning
+DOCUMENTS_AT_ONCE = 4_096
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def dataset_statistics(
 ) -> DatasetStatistics:
     """Return the statistics of splits; each stream is read once.
 
-    Keeps 24 bytes per document and the label names in memory, but no texts. Without a training
+    Keeps 32 bytes per document and the label names in memory, but no texts. Without a training
     split, nothing is reported as unseen.
 
     Example:
@@ -151,59 +153,60 @@ def dataset_statistics(
     """
     counted = {name: _count_split(examples) for name, examples in splits.items()}
     training = counted.get(training_split)
-    unseen = [
-        _unseen(name, split, training)
-        for name, split in counted.items()
-        if training is not None and name != training_split
-    ]
     shared_texts = []
     for first, second in combinations(counted, 2):
         hashes = counted[second].texts
         shared = hashes[np.isin(hashes, counted[first].texts)]
         shared_texts.append(SharedTexts(first, second, len(np.unique(shared)), len(shared)))
-    nothing = np.empty(0, dtype=np.uint64)
-    distinct = [nothing, *(np.unique(split.texts) for split in counted.values())]
-    _, n_splits = np.unique(np.concatenate(distinct), return_counts=True)
+    distinct = [np.unique(split.texts) for split in counted.values()]
+    _, n_splits = np.unique(np.concatenate([np.empty(0, np.uint64), *distinct]), return_counts=True)
+    counts = sum(
+        (Counter(e.statistics.label_frequencies) for e in counted.values()), Counter[str]()
+    )
     return DatasetStatistics(
         training_split=training_split if training is not None else None,
         splits={name: split.statistics for name, split in counted.items()},
-        unseen=tuple(unseen),
+        unseen=tuple(
+            _unseen(name, split, training)
+            for name, split in counted.items()
+            if training is not None and name != training_split
+        ),
         shared_texts=tuple(shared_texts),
         n_shared_texts=int(np.count_nonzero(n_splits > 1)),
-        twins=find_twins(sum((each.labels for each in counted.values()), Counter[str]())),
+        twins=find_twins(counts),
     )
 
 
-@dataclass(frozen=True)
-class _Counted:
+class _Counted(NamedTuple):
     """The statistics of a split, with a hash per text and label set to compare splits by."""
 
     statistics: SplitStatistics
     texts: Hashes
     label_sets: Hashes
-    labels: Counter[str]
 
 
 def _count_split(examples: Iterable[Example]) -> _Counted:
-    n_words, set_sizes, n_windows = Counter[int](), Counter[int](), Counter[int]()
-    windows = WindowCounter(TextSettings())
-    label_frequencies = Counter[str]()
+    settings = TextSettings()
+    encoder = TextEncoder(learn_tokenizer((), (), settings), settings.max_words)
+    set_sizes, n_windows, label_frequencies = Counter[int](), Counter[int](), Counter[str]()
+    lengths = array("q")
     texts, label_sets, ids = bytearray(), bytearray(), bytearray()  # hashes of 8 bytes each
     n_with_features = n_incomplete = n_empty = 0
-    for example in examples:
-        words = example.text.split()
-        n_words[len(words)] += 1
-        n_windows[windows.count(example.text, len(words))] += 1
-        if words:
-            texts += words_hash(words)
-        set_sizes[len(example.labels)] += 1
-        label_frequencies.update(example.labels)
-        label_sets += string_hash("\0".join(sorted(example.labels)))
-        ids += string_hash(example.id)
-        n_with_features += bool(example.features)
-        n_incomplete += example.is_incomplete
-        n_empty += not (example.labels or example.is_incomplete)
-    n_documents = set_sizes.total()
+    for batch in batched(examples, DOCUMENTS_AT_ONCE):
+        n_windows.update(encoder.count_windows(encoder.tokenize([each.text for each in batch])))
+        for example in batch:
+            words = example.text.split()
+            lengths.append(len(words))
+            if words:
+                texts += words_hash(words)
+            set_sizes[len(example.labels)] += 1
+            label_frequencies.update(example.labels)
+            label_sets += string_hash("\0".join(sorted(example.labels)))
+            ids += string_hash(example.id)
+            n_with_features += bool(example.features)
+            n_incomplete += example.is_incomplete
+            n_empty += not (example.labels or example.is_incomplete)
+    n_words, n_documents = np.array(lengths), len(lengths)
     by_frequency = sorted(label_frequencies.items(), key=lambda item: (-item[1], item[0]))
     text_hashes, set_hashes, id_hashes = (
         np.frombuffer(each, dtype=np.uint64) for each in (texts, label_sets, ids)
@@ -212,12 +215,12 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
         n_documents=n_documents,
         n_labels=len(label_frequencies),
         n_label_sets=len(np.unique(set_hashes)),
-        mean_set_size=label_frequencies.total() / n_documents if n_documents else 0.0,
+        mean_set_size=label_frequencies.total() / max(n_documents, 1),
         max_set_size=max(set_sizes, default=0),
         set_sizes=dict(sorted(set_sizes.items())),
-        lengths=_length_statistics(n_words),
+        lengths=_describe_lengths(n_words),
         label_frequencies=dict(by_frequency),
-        n_empty_texts=n_words[0],
+        n_empty_texts=int((n_words == 0).sum()),
         n_empty_label_sets=n_empty,
         n_documents_with_features=n_with_features,
         n_repeated_texts=len(text_hashes) - len(np.unique(text_hashes)),
@@ -225,21 +228,14 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
         n_windows=dict(sorted(n_windows.items())),
         n_incomplete=n_incomplete,
     )
-    return _Counted(statistics, text_hashes, set_hashes, label_frequencies)
+    return _Counted(statistics, text_hashes, set_hashes)
 
 
-def _length_statistics(word_counts: Counter[int]) -> LengthStatistics:
-    if not word_counts:
+def _describe_lengths(n_words: npt.NDArray[np.int64]) -> LengthStatistics:
+    if not len(n_words):
         return LengthStatistics(mean=0.0, median=0, percentile_95=0, max=0)
-    lengths, n_texts = np.array(sorted(word_counts.items())).T
-    n_up_to = n_texts.cumsum()
-    half, most = np.searchsorted(n_up_to, np.ceil(np.array([0.5, 0.95]) * n_up_to[-1]))
-    return LengthStatistics(
-        mean=float(np.average(lengths, weights=n_texts)),
-        median=int(lengths[half]),
-        percentile_95=int(lengths[most]),
-        max=int(lengths[-1]),
-    )
+    median, most = np.percentile(n_words, [50, 95], method="inverted_cdf")
+    return LengthStatistics(float(n_words.mean()), int(median), int(most), int(n_words.max()))
 
 
 def _unseen(name: str, split: _Counted, training: _Counted) -> UnseenStatistics:
@@ -251,7 +247,7 @@ def _unseen(name: str, split: _Counted, training: _Counted) -> UnseenStatistics:
         split=name,
         n_documents=len(unseen_sets),
         n_label_sets=len(np.unique(unseen_sets)),
-        share=len(unseen_sets) / len(hashes) if len(hashes) else 0.0,
+        share=len(unseen_sets) / max(len(hashes), 1),
         labels={label: n for label, n in frequencies.items() if label not in known},
     )
 

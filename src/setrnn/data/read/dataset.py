@@ -202,7 +202,7 @@ def join_splits(parts: Sequence[tuple[Path, Split]], id_prefix: str) -> Split:
                 yield replace(example, id=f"{prefix}:{example.id}") if has_prefix else example
             earlier |= own
 
-    return Split(tuple(file for split in splits for file in split.files), read, tuple(splits))
+    return Split(tuple(file for split in splits for file in split.files), read)
 
 
 def name_places(places: Sequence[str]) -> list[str]:

@@ -1,22 +1,26 @@
-"""Say what a model did not read of a text: what was cut, empty or unknown."""
+"""Say what a model does not read: what is cut of texts, empty or unknown."""
 
 # n documents, T tokens of all documents
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from setrnn.config import WORDS, TextSettings
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.joint import split_rows
 from setrnn.data.text.subwords import SubwordEncoder
 from setrnn.data.text.words import UNKNOWN, TextEncoder
 
-MOST_UNKNOWN = 0.5  # of the words of a text, without a note
+MAX_UNKNOWN = 0.5  # of the words of a text, without a note
 EMPTY = "The text is empty."
 NOTHING_READ = "The text has no words that the model reads."
 _UNKNOWN_END = "are unknown to the model."
+MAX_SUGGESTED = 16  # windows
+MAX_CUT = 0.01  # of the documents, with the suggested number of windows
 
 
 def is_unread(notes: Sequence[str]) -> bool:
@@ -59,7 +63,7 @@ def _note_rows(
     n_unknown = np.bincount(row_of_token[values == _unknown_token(encoder)], minlength=n)  # (n,)
     for index in np.flatnonzero(n_words == 0).tolist():
         yield index, NOTHING_READ
-    for index in np.flatnonzero(n_unknown > MOST_UNKNOWN * n_words).tolist():
+    for index in np.flatnonzero(n_unknown > MAX_UNKNOWN * n_words).tolist():
         yield index, f"{n_unknown[index]:,} of {n_words[index]:,} {kind} {_UNKNOWN_END}"
     for index in np.flatnonzero(n_words + n_special >= encoder.limit).tolist():
         if note := _note_cut(encoder, texts[index]):
@@ -85,3 +89,41 @@ def _unknown_token(encoder: TextEncoder) -> int:
         name = getattr(encoder.tokenizer.model, "unk_token", None) or UNKNOWN
     token = encoder.tokenizer.token_to_id(name)
     return -1 if token is None else token
+
+
+def describe_cut_documents(
+    n_windows: Mapping[str, Mapping[int, int]], settings: TextSettings
+) -> str | None:
+    """Return one line on the documents that are cut; None if none is.
+
+    Args:
+        n_windows: the number of documents of each split by the windows that their text fills.
+        settings: how texts are cut.
+
+    Example:
+        >>> describe_cut_documents({"train": {1: 90, 2: 9, 7: 1}}, TextSettings())
+        'Cut after 500 words: 10.0% of train. To read up to 1,000 words: --set text.windows=2'
+    """
+    shares = {name: _share_above(each, settings.windows) for name, each in n_windows.items()}
+    if not any(shares.values()):
+        return None
+    total = sum((Counter(each) for each in n_windows.values()), Counter[int]())
+    wanted = settings.windows + 1
+    while wanted < MAX_SUGGESTED and _share_above(total, wanted) > MAX_CUT:
+        wanted += 1
+    kind = "words" if settings.tokenizer == WORDS else "tokens"
+    cut = ", ".join(f"{_percent(share)} of {name}" for name, share in shares.items() if share)
+    return (
+        f"Cut after {settings.window * settings.windows:,} {kind}: {cut}. To read up to "
+        f"{settings.window * wanted:,} {kind}: --set text.windows={wanted}"
+    )
+
+
+def _share_above(n_windows: Mapping[int, int], most: int) -> float:
+    """Return the share of documents that fill more windows."""
+    n_above = sum(count for n, count in n_windows.items() if n > most)
+    return n_above / max(sum(n_windows.values()), 1)
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}" if share >= 0.001 else "less than 0.1%"

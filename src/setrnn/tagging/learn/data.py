@@ -14,8 +14,8 @@ from setrnn.data.hierarchy import describe_fit
 from setrnn.data.prepared import Prepared
 from setrnn.data.read import make_hierarchy
 from setrnn.data.read.label_files import Parents
-from setrnn.data.text.cut_documents import describe_cut_documents
 from setrnn.data.text.languages import find_language
+from setrnn.data.text.notes import describe_cut_documents
 from setrnn.data.unknown import ESTIMATED, estimate_forgotten, mark_only_given
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, DataError

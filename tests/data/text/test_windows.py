@@ -12,11 +12,9 @@ from setrnn.config import TextSettings
 from setrnn.data.example import Example
 from setrnn.data.preparing import prepare
 from setrnn.data.text.alignment import read_text
-from setrnn.data.text.cut_documents import WindowCounter, describe_cut_documents
-from setrnn.data.text.notes import note_texts
+from setrnn.data.text.notes import describe_cut_documents, note_texts
 from setrnn.data.text.subwords import SubwordEncoder, load_text_encoder
 from setrnn.data.text.words import TextEncoder, learn_tokenizer
-from setrnn.errors import ConfigError
 from tiny_transformers import tiny_tokenizer
 
 NINE = "rain club match film bank court police school budget"
@@ -31,7 +29,8 @@ def test_a_text_is_counted_without_a_vocabulary_as_with_one(pieces):
     words, text = TextSettings(max_words=3, min_count=1), " ".join(pieces)
     encoder = TextEncoder(learn_tokenizer(["rain 漢"], (), words), 3, 100)
     n_words = int(encoder.encode([text]).lengths[0])
-    assert WindowCounter(words).count(text, len(text.split())) == max(-(-n_words // 3), 1)
+    blank = TextEncoder(learn_tokenizer((), (), words), 3)
+    assert blank.count_windows(blank.tokenize([text])) == [max(-(-n_words // 3), 1)]
     assert encoder.count_windows(encoder.tokenize([text])) == [max(-(-n_words // 3), 1)]
 
 
@@ -116,13 +115,6 @@ def test_the_suggestion_has_a_bound_and_names_tokens():
     assert most.endswith("text.windows=16")
     more = describe_cut_documents({"train": {900: 5}}, TextSettings(windows=20))
     assert more.endswith("text.windows=21")
-
-
-def test_all_windows_together_have_a_bound():
-    with pytest.raises(ConfigError, match=r"text\.windows"):
-        TextSettings(max_words=10_000, windows=101)
-    with pytest.raises(ConfigError, match=r"text\.windows"):
-        TextSettings(windows=0)
 
 
 def spell(encoder, text, *features):
