@@ -18,7 +18,7 @@ def write(folder, name, examples):
 
 
 def read(merged, kind, part):
-    return list(getattr(merged, kind)[part]())
+    return getattr(merged, kind)[part]
 
 
 def all_of(merged, kind):

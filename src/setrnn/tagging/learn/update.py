@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -467,20 +466,12 @@ def _note_documents(merged: Merged) -> None:
 
 def _open_valid(merged: Merged, kinds: Sequence[str], most: int | None = None) -> LabelledDocuments:
     """Return the valid documents of kinds, old or new; an even sample if they exceed `most`."""
-    both = {"old": (merged.old, merged.n_old), "new": (merged.new, merged.n_new)}
-    n_documents = sum(both[kind][1].get("valid", 0) for kind in kinds)
-    rows = even_rows(n_documents, n_documents if most is None else most)
-
-    def choose() -> Iterator[Example]:
-        parts = (both[kind][0] for kind in kinds)
-        examples = chain.from_iterable(part["valid"]() for part in parts if "valid" in part)
-        n_done = 0
-        for row in rows.tolist():
-            yield next(islice(examples, row - n_done, None))
-            n_done = row + 1
-
+    parts = {"old": merged.old, "new": merged.new}
+    examples = [each for kind in kinds for each in parts[kind].get("valid", ())]
+    rows = even_rows(len(examples), len(examples) if most is None else most)
+    chosen = [examples[row] for row in rows.tolist()]
     return LabelledDocuments(
-        "valid", lambda tagger: example_batches(tagger, choose()), n_documents=len(rows)
+        "valid", lambda tagger: example_batches(tagger, chosen), n_documents=len(rows)
     )
 
 
