@@ -31,7 +31,6 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.config import Config, MixtureConfig, from_dict, settings_hash, to_dict
-from setrnn.data.arrays import load_arrays
 from setrnn.data.disk import (
     check_folder_place,
     is_temporary,
@@ -57,6 +56,7 @@ FILES = (CONFIG, ARRAYS, TOKENIZER, "tokenizer-[1-9]*.json", LABELS, CALIBRATION
 GENERATED = "<!-- Written by setrnn. Remove this line to keep your changes. -->"
 MAX_READS = 10  # of a folder that is being replaced
 MAX_BYTES = 2**26  # of a JSON file: 64 MiB
+MAX_WEIGHT = 1e12  # products of larger ones are infinite in single precision
 Found = TypeVar("Found")
 
 
@@ -314,7 +314,7 @@ def _read_model(folder: Path) -> SavedModel:
         config=config,
         encoder=join_encoders(encoders),
         labels=LabelVocabulary.load(folder / LABELS),
-        arrays=load_arrays(folder / ARRAYS),
+        arrays=_load_arrays(folder / ARRAYS),
         notes=description["notes"],
         calibration=None if calibration is None else calibration["calibration"],
         version=version,
@@ -404,3 +404,25 @@ def _check(file: Path, seal: object) -> None:
 
 def _damaged(file: Path) -> ModelError:
     return ModelError(f"{file} is damaged. Train or copy the model again.")
+
+
+def _load_arrays(file: Path) -> dict[str, npt.NDArray[Any]]:
+    """Read all arrays of a file; raise ModelError if one holds NaN, infinite or absurd values."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        arrays: dict[str, npt.NDArray[Any]] = load_file(file)
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{file} holds no arrays. Train or copy the model again.") from error
+    for name, array in arrays.items():
+        has_values = array.dtype.kind == "f" and array.size
+        # Both are NaN if any value is. No copy of the array is made.
+        if has_values and not (
+            float(array.min()) >= -MAX_WEIGHT and float(array.max()) <= MAX_WEIGHT
+        ):
+            raise ModelError(
+                f"{file}: '{name}' holds values that are not finite numbers, or beyond "
+                f"{MAX_WEIGHT:g}. Train or copy the model again."
+            )
+    return arrays
