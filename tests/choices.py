@@ -1,9 +1,8 @@
 """Choices for rules to make, and every set of a few labels."""
 
-from itertools import chain, combinations
-
 import numpy as np
 
+from brute_force import all_sets
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.systems.candidates import SetCandidates
@@ -11,11 +10,6 @@ from setrnn.systems.limits import Limits, no_limits
 from setrnn.systems.rules.choice import Choice
 
 NAMES = ("a", "b", "c", "d", "e")
-
-
-def all_sets(n_labels):
-    """Every subset of the labels, as ascending tuples."""
-    return list(chain.from_iterable(combinations(range(n_labels), k) for k in range(n_labels + 1)))
 
 
 def padded_sets(sets, n_labels):

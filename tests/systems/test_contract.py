@@ -12,7 +12,6 @@ from brute_force_sequences import TEXTS
 from setrnn.config import ClassicalSettings, Config, TextSettings
 from setrnn.data.preparing import prepare
 from setrnn.data.ragged import Ragged
-from setrnn.errors import ConfigError
 from setrnn.methods import METHODS
 from setrnn.systems import neural
 from setrnn.systems.empty_set import NEVER
@@ -68,21 +67,51 @@ def assert_same(found, expected, rows=None):
         np.testing.assert_allclose(*(each[: is_found.sum()] for each in probs), atol=1e-5)
 
 
+def sets_with_probs(found, document):
+    """{set: p} of the candidates of one document, best first."""
+    log_probs = found.log_probs[document]
+    ranks = np.flatnonzero(log_probs > -np.inf)
+    assert (np.diff(log_probs[ranks]) <= 1e-9).all()
+    sets = [tuple(found.set_at(document, rank)) for rank in ranks]
+    assert len({*sets}) == len(sets), "a set was found twice"
+    return dict(zip(sets, np.exp(log_probs[ranks]), strict=True))
+
+
 @EVERY_KIND
-def test_the_probabilities_of_all_sets_sum_to_one_and_are_those_of_the_candidates(make, name):
+def test_the_candidates_are_all_sets_with_their_probabilities_which_sum_to_one(make, name):
     system = make(name)
-    log_probs = system.set_log_probs(TOKENS, every_set(len(TOKENS)))
-    np.testing.assert_allclose(np.exp(log_probs).sum(axis=1), 1, atol=1e-4)
-    found = system.candidates(TOKENS, len(SETS))
-    given = system.set_log_probs(TOKENS, found.labels)
-    is_found = found.log_probs > -np.inf
-    np.testing.assert_allclose(found.log_probs[is_found], given[is_found], atol=1e-4)
-    assert (np.diff(found.log_probs[:, :3]) <= 1e-9).all()  # best first
+    probs = np.exp(system.set_log_probs(TOKENS, every_set(len(TOKENS))))
+    np.testing.assert_allclose(probs.sum(axis=1), 1, atol=1e-4)
+    present, absent = KNOWN.is_present(N_LABELS), KNOWN.is_absent(N_LABELS)
+    for known in (None, KNOWN):
+        found = system.candidates(TOKENS, len(SETS), known=known)
+        for document, of_document in enumerate(probs):
+            expected = dict(zip(all_sets(N_LABELS), of_document, strict=True))
+            if known is not None:  # known labels only exclude sets
+                fits = {*np.flatnonzero(present[document])}, {*np.flatnonzero(absent[document])}
+                expected = {
+                    labels: p
+                    for labels, p in expected.items()
+                    if fits[0] <= {*labels} and not fits[1] & {*labels}
+                }
+            own = sets_with_probs(found, document)
+            assert own == pytest.approx({labels: expected[labels] for labels in own}, abs=1e-4)
+            assert sum(own.values()) == pytest.approx(sum(expected.values()), abs=1e-3)
+
+
+@EVERY_KIND
+def test_how_many_sets_are_asked_for_changes_none_of_the_first(make, name):
+    system = make(name)
+    few, many = system.candidates(TOKENS, 1), system.candidates(TOKENS, len(SETS))
+    for document in range(len(TOKENS)):
+        assert few.set_at(document, 0) == many.set_at(document, 0)
+    np.testing.assert_allclose(few.log_probs[:, 0], many.log_probs[:, 0], rtol=1e-5)
 
 
 @EVERY_KIND
 def test_batches_their_order_and_their_size_change_nothing(make, name, monkeypatch):
     system = make(name)
+    scores = system.set_log_probs(TOKENS, every_set(len(TOKENS)))
     for known in (None, KNOWN):
         together = system.candidates(TOKENS, 6, known=known)
         order = np.array([2, 0, 3, 1, 0])
@@ -92,22 +121,9 @@ def test_batches_their_order_and_their_size_change_nothing(make, name, monkeypat
         monkeypatch.setattr(neural, "MAX_DOCUMENTS_ON_CPU", 1)
         monkeypatch.setattr(neural, "MAX_WORDS", 6)
         assert_same(system.candidates(TOKENS, 6, known=known), together)
+        again = system.set_log_probs(TOKENS, every_set(len(TOKENS)))
+        np.testing.assert_allclose(np.exp(again), np.exp(scores), atol=1e-5)
         monkeypatch.undo()
-
-
-@EVERY_KIND
-def test_known_labels_only_exclude_sets(make, name):
-    system = make(name)
-    free = system.candidates(TOKENS, len(SETS))
-    nothing = system.candidates(TOKENS, len(SETS), known=Known.nothing(len(TOKENS)))
-    np.testing.assert_array_equal(nothing.labels, free.labels)
-    found = system.candidates(TOKENS, len(SETS), known=KNOWN)
-    present, absent = KNOWN.is_present(N_LABELS), KNOWN.is_absent(N_LABELS)
-    for document in range(len(TOKENS)):
-        for rank in np.flatnonzero(found.log_probs[document] > -np.inf):
-            is_in = np.isin(np.arange(N_LABELS), found.set_at(document, rank))
-            assert is_in[present[document]].all()
-            assert not is_in[absent[document]].any()
 
 
 @EVERY_KIND
@@ -130,14 +146,6 @@ def test_arrays_rebuild_the_same_system(make, name):
     expected, found = system.candidates(TOKENS, 6), again.candidates(TOKENS, 6)
     np.testing.assert_array_equal(found.labels, expected.labels)
     np.testing.assert_array_equal(found.log_probs, expected.log_probs)
-
-
-@EVERY_KIND
-def test_sequences_are_refused_where_there_are_none_and_never_completed(make, name):
-    system = make(name)
-    known = KNOWN if system.emits_sequences else None
-    with pytest.raises(ConfigError, match=r"one by one|Use rule 'set'"):
-        system.candidates(TOKENS, 1, "sequences", known)
 
 
 @pytest.mark.parametrize("name", ["br", "sigmoid"])

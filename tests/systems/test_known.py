@@ -34,13 +34,13 @@ def test_too_many_present_labels_are_refused():
         KNOWN.check_sizes(1)
 
 
-def test_nothing_known_is_none_for_every_source():
-    for source in ("sets", "sequences"):
-        assert check_known(None, source) is None
-        assert check_known(Known.nothing(3), source) is None
-    assert check_known(KNOWN, "sets") is KNOWN
+def test_nothing_known_is_none_and_sequences_are_not_completed():
+    for sources in (["sets"], ["sets", "sequences"]):
+        assert check_known(None, sources) is None
+        assert check_known(Known.of([()] * 3, [()] * 3), sources) is None
+    assert check_known(KNOWN, ["sets"]) is KNOWN
     with pytest.raises(ConfigError, match="Use rule 'set'"):
-        check_known(KNOWN, "sequences")
+        check_known(KNOWN, ["sets", "sequences"])
 
 
 def test_where_no_set_fits_the_present_labels_stand_alone_with_probability_0():

@@ -1,65 +1,27 @@
 import numpy as np
 import pytest
 
-from choices import all_sets, as_sets, choice_of, known, padded_sets, random_distributions
+from brute_force import all_sets
+from choices import as_sets, choice_of, known, padded_sets, random_distributions
 from setrnn.errors import ConfigError
 from setrnn.systems.limits import Limits, SeenSets, set_keys
-from setrnn.systems.rules import choose_sets, find_rule
 from setrnn.systems.rules.most_probable import make_likely_sets, repair_sets
 
 SEEN = [[], [0], [1, 3], [0, 2, 3], [2]]
-CASES = [
-    (Limits(), lambda s: True),
-    (Limits(min_labels=3), lambda s: len(s) >= 3),
-    (Limits(max_labels=1), lambda s: len(s) <= 1),
-    (Limits(min_labels=2, max_labels=2), lambda s: len(s) == 2),
-    (Limits(required=["b", "c"]), lambda s: {1, 2} <= set(s)),
-    (Limits(forbidden=["a", "b"]), lambda s: not {0, 1} & set(s)),
-    (Limits(required=["a"], forbidden=["b"], max_labels=2), lambda s: 0 in s and 1 not in s),
-    (Limits(only_seen=True), lambda s: list(s) in SEEN),
-    (Limits(only_seen=True, min_labels=2), lambda s: list(s) in SEEN and len(s) > 1),
+LIMITS = [
+    Limits(),
+    Limits(min_labels=3),
+    Limits(max_labels=1),
+    Limits(min_labels=2, max_labels=2),
+    Limits(required=["b", "c"]),
+    Limits(forbidden=["a", "b"]),
+    Limits(required=["a"], forbidden=["b"], max_labels=2),
 ]
 
 
-@pytest.mark.parametrize(("limits", "is_fitting"), CASES)
-def test_what_fits_is_what_was_asked_for(limits, is_fitting):
-    sets = all_sets(4)
-    fits = known(limits, 4, SEEN).fit(padded_sets(sets, 4)[None])[0]
-    wanted = [is_fitting(each) and len(each) <= (limits.max_labels or 4) for each in sets]
-    assert fits.tolist() == [bool(each) for each in wanted]
-
-
-@pytest.mark.parametrize("rule", ["set", "sequence"])
-@pytest.mark.parametrize(("limits", "is_fitting"), CASES)
-def test_where_all_sets_are_candidates_the_most_probable_that_fits_is_taken(
-    limits, is_fitting, rule
-):
-    probs = random_distributions(0) + 1e-12
-    choice = choice_of(probs, known(limits, 4, SEEN))
-    labels, log_probs = choose_sets(find_rule(rule), choice)
-    most = limits.max_labels or 4
-    for row, chosen, log_prob in zip(probs, as_sets(labels), log_probs, strict=True):
-        fitting = [
-            p for p, s in zip(row, all_sets(4), strict=True) if is_fitting(s) and len(s) <= most
-        ]
-        assert is_fitting(chosen)
-        assert np.exp(log_prob) == pytest.approx(max(fitting), rel=1e-6)
-
-
-@pytest.mark.parametrize(("limits", "is_fitting"), CASES)
-def test_where_no_candidate_fits_a_better_set_is_looked_for(limits, is_fitting):
-    """With few candidates, the chosen set is never less probable than those of them that fit."""
-    probs = random_distributions(1)
-    choice = choice_of(probs, known(limits, 4, SEEN), n_sets=2)
-    labels, log_probs = choose_sets(find_rule("set"), choice)
-    assert choice.limits.fit(labels[:, None]).all()
-    best = np.where(choice.fits, choice.candidates.log_probs, -np.inf).max(axis=1)
-    assert (log_probs >= best - 1e-9).all()
-
-
 @pytest.mark.parametrize("seen", [None, SEEN])
-@pytest.mark.parametrize(("limits", "is_fitting"), CASES[:7])
-def test_repaired_and_likely_sets_fit(limits, is_fitting, seen):
+@pytest.mark.parametrize("limits", LIMITS)
+def test_repaired_and_likely_sets_fit(limits, seen):
     choice = choice_of(random_distributions(2))
     ids = known(limits, 4, seen)
     repaired = repair_sets(ids, choice.candidates.labels, choice.marginals)
@@ -67,8 +29,8 @@ def test_repaired_and_likely_sets_fit(limits, is_fitting, seen):
     assert ids.fit(make_likely_sets(ids, choice.marginals)).all()
 
 
-@pytest.mark.parametrize(("limits", "is_fitting"), CASES[:7])
-def test_a_set_that_fits_needs_no_repair(limits, is_fitting):
+@pytest.mark.parametrize("limits", LIMITS)
+def test_a_set_that_fits_needs_no_repair(limits):
     choice = choice_of(random_distributions(3))
     ids = known(limits, 4)
     candidates = choice.candidates.labels

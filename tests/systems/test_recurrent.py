@@ -16,8 +16,7 @@ from setrnn.config import Config, ModelSettings, SearchSettings
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
 from setrnn.methods import METHODS
-from setrnn.systems import neural as neural_system
-from setrnn.systems.known import Known, given_known, known_log_prob
+from setrnn.systems.known import Known
 from setrnn.systems.registry import find_system
 
 EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
@@ -88,29 +87,6 @@ def test_candidates_from_sequences_have_the_probability_of_the_best(decoder):
 
 
 @EVERY_SOURCE
-@pytest.mark.parametrize("beam_width", [1, 6])
-@pytest.mark.parametrize(("max_documents", "max_words"), [(1, 100), (2, 100), (99, 6)])
-def test_how_documents_are_batched_changes_nothing(
-    source, beam_width, max_documents, max_words, monkeypatch
-):
-    system = make_system(beam_width=beam_width)
-    together = system.candidates(TOKENS, 6, source)
-    monkeypatch.setattr(neural_system, "MAX_DOCUMENTS_ON_CPU", max_documents)
-    monkeypatch.setattr(neural_system, "MAX_WORDS", max_words)
-    assert_same_candidates(system.candidates(TOKENS, 6, source), together)
-
-
-@EVERY_DECODER
-@pytest.mark.parametrize("beam_width", [3, EVERYTHING])
-def test_the_best_set_is_the_same_however_many_are_asked_for(decoder, beam_width):
-    system = make_system(decoder, beam_width)
-    few, many = system.candidates(TOKENS, 1), system.candidates(TOKENS, 16)
-    for document in range(len(TOKENS)):
-        assert few.set_at(document, 0) == many.set_at(document, 0)
-    np.testing.assert_allclose(few.log_probs[:, 0], many.log_probs[:, 0], rtol=1e-6)
-
-
-@EVERY_SOURCE
 @pytest.mark.parametrize("max_labels", [1, 2])
 def test_no_candidate_is_larger_than_the_limit(source, max_labels):
     candidates = make_system(max_labels=max_labels).candidates(TOKENS, 16, source)
@@ -139,30 +115,6 @@ def test_prediction_has_no_dropout_and_leaves_training_as_it_was(is_training):
     system.network.train(is_training)
     assert_same_candidates(system.candidates(TOKENS, 16), expected)
     assert system.network.training == is_training
-
-
-def fits(labels, document):
-    present, absent = (
-        set(row[row >= 0]) for row in (KNOWN.present[document], KNOWN.absent[document])
-    )
-    return labels >= present and not labels & absent
-
-
-@EVERY_DECODER
-def test_candidates_are_the_sets_that_fit_with_the_probability_of_each(decoder):
-    system = make_system(decoder)
-    truth = set_log_probs(system.network.decoder, system.network.encode(batch_of()))
-    candidates = system.candidates(TOKENS, 16, known=KNOWN)
-    for document in range(len(TEXTS)):
-        expected = {k: float(p[document]) for k, p in truth.items() if fits(k, document)}
-        found = found_sets(candidates, document)
-        assert found == pytest.approx(expected, abs=1e-4)
-        assert next(iter(found)) == max(expected, key=expected.get)
-        total = sum(map(np.exp, expected.values()))
-        assert np.exp(known_log_prob(candidates)[document]) == pytest.approx(total, abs=1e-4)
-        given = {k: np.exp(p) for k, p in found_sets(given_known(candidates), document).items()}
-        shares = {k: np.exp(p) / total for k, p in expected.items()}
-        assert given == pytest.approx(shares, abs=1e-4)
 
 
 def test_more_present_labels_than_a_set_may_have_are_refused():

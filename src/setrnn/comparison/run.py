@@ -29,6 +29,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.errors import TrainingError
 from setrnn.methods import Method, find_method
 from setrnn.progress import OnProgress, Progress, ignore_progress
+from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import RULES
 from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.documents import prepared_batches
@@ -230,8 +231,8 @@ def _test_results(
             for each in next(iter(measured.values())).true_log_probs
         ],
     )
-    system = tagger.system.sequences
-    if system is None:
+    system = tagger.system
+    if not isinstance(system, RecurrentSystem):
         return results, []
     test = prepared.split("test")
     sets = Ragged.from_lists(predicted["set"])

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,11 +51,6 @@ class Known:
         """Build from one list of ids per document."""
         return cls(*(Ragged.from_lists(rows).padded() for rows in (present, absent)))
 
-    @classmethod
-    def nothing(cls, n_documents: int) -> Known:
-        """Build for documents without known labels."""
-        return cls.of([()] * n_documents, [()] * n_documents)
-
     def __len__(self) -> int:
         return len(self.present)
 
@@ -88,20 +83,14 @@ class Known:
             )
 
 
-def refuse_sequences(source: str) -> None:
-    """Raise ConfigError if sequences are asked of a system without them."""
-    if source != "sets":
-        raise ConfigError(
-            "Rule 'sequence' needs a system that emits labels one by one: use rule 'set', or "
-            "train a recurrent system."
-        )
+def check_known(known: Known | None, sources: Collection[str]) -> Known | None:
+    """Return what is known, or None if no label is; raise ConfigError if not only sets are sought.
 
-
-def check_known(known: Known | None, source: str) -> Known | None:
-    """Return what is known, or None if no label is; raise ConfigError if the source is not sets."""
+    What is searched for sequences cannot be completed.
+    """
     if known is None or known.is_nothing:
         return None
-    if source != "sets":
+    if "sequences" in sources:
         raise ConfigError(
             "Rule 'sequence' cannot use known labels: only sets are completed. Use rule 'set'."
         )

@@ -25,10 +25,10 @@ from setrnn.systems.candidates import (
     pack_labels,
     widen,
 )
-from setrnn.systems.known import Known, check_known, refuse_sequences
+from setrnn.systems.known import Known
 from setrnn.systems.limits import set_keys
 from setrnn.systems.mixture_candidates import MixtureCandidates, Pool, Weights
-from setrnn.systems.relabelled import LABEL_IDS, LabelOrder, RelabelledSystem
+from setrnn.systems.relabelled import LABEL_IDS, RelabelledSystem
 from setrnn.systems.rules import MANY_SETS
 from setrnn.systems.system import Arrays, System
 
@@ -64,8 +64,6 @@ class MixtureSystem(System):
 
         The union has the best set of each member, and the most probable others.
         """
-        refuse_sequences(source)
-        known = check_known(known, source)
         n_sets = max(n_sets, MANY_SETS)
         rows = self._split(tokens)
         found = [
@@ -194,8 +192,8 @@ class MixtureSystem(System):
 
     def check_sizes(self, n_tokens: int, n_labels: int) -> None:
         """Raise ValueError if the mixture is of other labels."""
-        orders = [each.order for each in self.systems if isinstance(each, RelabelledSystem)]
-        if any(n != n_labels for n in (self.n_labels, *(len(each.own_ids) for each in orders))):
+        others = [each for each in self.systems if isinstance(each, RelabelledSystem)]
+        if any(n != n_labels for n in (self.n_labels, *(len(each.own_ids) for each in others))):
             raise ValueError(f"they are not for the {n_labels:,} labels of the list")
 
 
@@ -203,7 +201,7 @@ def relabel(system: System, own_ids: npt.NDArray[Any] | None) -> System:
     """Return a system that has these ids for the labels; None if they are the same."""
     if own_ids is None or np.array_equal(own_ids, np.arange(len(own_ids))):
         return system
-    return RelabelledSystem(system, LabelOrder(np.asarray(own_ids, dtype=np.int32)))
+    return RelabelledSystem(system, np.asarray(own_ids, dtype=np.int32))
 
 
 def unite(found: Sequence[SetCandidates], n_sets: int, n_labels: int) -> tuple[Ids, Bools]:

@@ -27,7 +27,7 @@ from setrnn.model.windows import find_window
 from setrnn.search.set_search import ScoredSets
 from setrnn.systems.candidates import Certificates, Floats, Floats32, Ids, Ints, SetCandidates
 from setrnn.systems.empty_set import EMPTY_SHIFT, pack_shift, unpack_shift
-from setrnn.systems.known import Known, check_known, refuse_sequences
+from setrnn.systems.known import Known
 from setrnn.systems.products import most_probable_products, product_log_probs
 from setrnn.systems.rules import MANY_SETS
 from setrnn.systems.system import Arrays, System
@@ -269,8 +269,6 @@ class IndependentSystem(NeuralSystem):
         self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
     ) -> SetCandidates:
         """Find the most probable sets of each document; the first has all labels above 1/2."""
-        refuse_sequences(source)
-        known = check_known(known, source)
         return most_probable_products(self.logits(tokens), n_sets, known, self.empty_shift)
 
     def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:

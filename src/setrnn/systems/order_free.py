@@ -17,7 +17,7 @@ from setrnn.search.lattice import rank_by_exact, search_sets
 from setrnn.search.set_search import ScoredSets
 from setrnn.search.subset_sums import EXACT_UP_TO, MOST_LABELS, set_log_prob_by_subsets
 from setrnn.systems.candidates import SetCandidates
-from setrnn.systems.known import Known, check_known, make_completions
+from setrnn.systems.known import Known, make_completions
 from setrnn.systems.neural import Rows
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import MANY_SETS
@@ -43,7 +43,6 @@ class OrderFreeSystem(RecurrentSystem):
         have the sum over the orders that the search found. With source "sequences", the search is
         that of any decoder that emits labels one by one.
         """
-        known = check_known(known, source)
         if source != "sets":
             return super().candidates(tokens, n_sets, source)
         if known is None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from setrnn.data.ragged import Ragged
 from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, SetCandidates, pack_labels, widen
-from setrnn.systems.known import Known
+from setrnn.systems.known import Known, check_known
 from setrnn.systems.limits import SetLimits, set_keys
 from setrnn.systems.rules import LABEL_RULE, count_candidates, find_rule
 from setrnn.systems.rules.choice import Choice
@@ -69,6 +69,7 @@ class BatchSearch:
     def __init__(
         self, system: System, tokens: Ragged, n_sets: Mapping[str, int], known: Known | None = None
     ) -> None:
+        known = check_known(known, n_sets)
         self.system, self.tokens, self.n_sets, self.known = system, tokens, n_sets, known
         self.candidates: dict[str, SetCandidates] = {}
         self.seconds: dict[str, float] = {}  # a search that sources share counts for each of them

@@ -25,7 +25,7 @@ from setrnn.search.set_search import (
     sets_of_sequences,
 )
 from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
-from setrnn.systems.known import Known, check_known, make_completions
+from setrnn.systems.known import Known, make_completions
 from setrnn.systems.neural import NeuralSystem, Rows
 from setrnn.systems.rules import MANY_SETS
 
@@ -41,11 +41,6 @@ class RecurrentSystem(NeuralSystem):
     stops_early: ClassVar[bool] = True
     shares_sources: ClassVar[bool] = True
 
-    @property
-    def sequences(self) -> RecurrentSystem:
-        """The system itself, because it emits sequences."""
-        return self
-
     @torch.inference_mode()
     def candidates(
         self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
@@ -57,7 +52,6 @@ class RecurrentSystem(NeuralSystem):
         set has the probability of its best sequence. If many sets are asked for, the
         probabilities of the labels are estimated too, from more than these sets.
         """
-        known = check_known(known, source)
         if known is not None:
             return self._completions(tokens, known)
         return self._search_sources(tokens, {source: n_sets})[source]

@@ -32,27 +32,8 @@ if TYPE_CHECKING:
 LABEL_IDS = "label_ids"  # an array
 
 
-@dataclass(frozen=True)
-class LabelOrder:
-    """The ids that a system has for the labels, and back."""
-
-    own_ids: Ids  # (L,) the system's id of each label
-
-    def __post_init__(self) -> None:
-        """Raise ValueError if a label has no id, or two have the same."""
-        if not np.array_equal(np.sort(self.own_ids), np.arange(len(self.own_ids))):
-            raise ValueError("a member's order of the labels does not have each label once")
-
-    def to_own(self, labels: Ids) -> Ids:
-        """Return sets (..., S), padded with -1, in the system's ids."""
-        return _translate(self.own_ids, labels)
-
-    def from_own(self, labels: Ids) -> Ids:
-        """Return sets of the system's ids, (..., S), padded with -1, in ours."""
-        return _translate(np.argsort(self.own_ids), labels)
-
-
-def _translate(ids: npt.NDArray[Any], labels: Ids) -> Ids:
+def translate(ids: Ints | Ids, labels: Ids) -> Ids:
+    """Replace each label of sets (..., S), padded with -1, by its id in `ids` (L,)."""
     return np.append(ids, -1).astype(np.int32)[labels]  # -1 reads the last
 
 
@@ -61,13 +42,7 @@ class RelabelledCandidates(SetCandidates):
     """The candidates of a system in other label ids."""
 
     own: SetCandidates  # in the system's ids
-    order: LabelOrder
-
-    @classmethod
-    def of(cls, own: SetCandidates, order: LabelOrder) -> RelabelledCandidates:
-        """Translate candidates."""
-        labels = pack_labels(order.from_own(own.labels))
-        return cls(labels, own.log_probs, own, order, certificates=own.certificates)
+    own_ids: Ids  # (L,) the system's id of each label
 
     def take(self, rows: Ints) -> Self:
         """Return the candidates of some of the documents."""
@@ -75,7 +50,7 @@ class RelabelledCandidates(SetCandidates):
 
     def marginals(self, n_labels: int) -> Floats32:
         """Return p(label | document), (n, L)."""
-        return self.own.marginals(n_labels)[:, self.order.own_ids]
+        return self.own.marginals(n_labels)[:, self.own_ids]
 
     def missing_mass(self) -> Floats:
         """Return the total probability of the sets that are not candidates: (n,)."""
@@ -83,9 +58,8 @@ class RelabelledCandidates(SetCandidates):
 
     def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
         """Return p(label in the set, size of the set) for the labels that matter."""
-        asked = self.order.own_ids[list(also)].tolist()
-        found = self.own.label_size_probs(n_labels, asked)
-        labels = self.order.from_own(found.labels)
+        found = self.own.label_size_probs(n_labels, self.own_ids[list(also)].tolist())
+        labels = translate(np.argsort(self.own_ids), found.labels)
         # ascending, with -1 last
         places = np.argsort(np.where(labels < 0, n_labels, labels), axis=1, kind="stable")
         return LabelSizeProbs(
@@ -96,7 +70,7 @@ class RelabelledCandidates(SetCandidates):
 
     def log_probs_of(self, label_sets: Ids) -> Floats:
         """Return log p of given sets (n, G, S), packed: (n, G), NaN if a set is not known."""
-        return self.own.log_probs_of(pack_labels(self.order.to_own(label_sets)))
+        return self.own.log_probs_of(pack_labels(translate(self.own_ids, label_sets)))
 
 
 @dataclass(frozen=True)
@@ -105,26 +79,34 @@ class RelabelledSystem(System):
 
     stops_early: ClassVar[bool] = True  # as some systems do
     own: System
-    order: LabelOrder
+    own_ids: Ids  # (L,) the system's id of each label
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if a label has no id, or two have the same."""
+        if not np.array_equal(np.sort(self.own_ids), np.arange(len(self.own_ids))):
+            raise ValueError("a member's order of the labels does not have each label once")
 
     def candidates(
         self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
     ) -> SetCandidates:
         """Find the most probable sets of each document."""
         if known is not None:
-            known = Known(self.order.to_own(known.present), self.order.to_own(known.absent))
-        return RelabelledCandidates.of(
-            self.own.candidates(tokens, n_sets, source, known), self.order
+            known = Known(*(translate(self.own_ids, x) for x in (known.present, known.absent)))
+        found = self.own.candidates(tokens, n_sets, source, known)
+        labels = pack_labels(translate(np.argsort(self.own_ids), found.labels))
+        certificates = found.certificates
+        return RelabelledCandidates(
+            labels, found.log_probs, found, self.own_ids, certificates=certificates
         )
 
     def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
-        return self.own.set_log_probs(tokens, pack_labels(self.order.to_own(label_sets)))
+        return self.own.set_log_probs(tokens, pack_labels(translate(self.own_ids, label_sets)))
 
     def marginals(self, tokens: Ragged, candidates: SetCandidates | None = None) -> Floats32:
         """Return p(label | document), (n, L)."""
         own = candidates.own if isinstance(candidates, RelabelledCandidates) else None
-        return self.own.marginals(tokens, own)[:, self.order.own_ids]
+        return self.own.marginals(tokens, own)[:, self.own_ids]
 
     @property
     def max_labels(self) -> int | None:
@@ -143,7 +125,7 @@ class RelabelledSystem(System):
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all learned weights of the system by name, and its ids of the labels."""
-        return {**self.own.arrays(), LABEL_IDS: self.order.own_ids}
+        return {**self.own.arrays(), LABEL_IDS: self.own_ids}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:
@@ -151,11 +133,11 @@ class RelabelledSystem(System):
         from setrnn.systems.registry import find_system  # it imports this file
 
         own = dict(arrays)
-        order = LabelOrder(np.asarray(own.pop(LABEL_IDS), dtype=np.int32))
-        return cls(find_system(method).from_arrays(own, method, config, device), order)
+        own_ids = np.asarray(own.pop(LABEL_IDS), dtype=np.int32)
+        return cls(find_system(method).from_arrays(own, method, config, device), own_ids)
 
     def check_sizes(self, n_tokens: int, n_labels: int) -> None:
         """Raise ValueError if the weights are for another vocabulary or other labels."""
-        if len(self.order.own_ids) != n_labels:
+        if len(self.own_ids) != n_labels:
             raise ValueError(f"a member does not have the {n_labels:,} labels of the list")
         self.own.check_sizes(n_tokens, n_labels)

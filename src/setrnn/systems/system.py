@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from setrnn.data.prepared import Prepared
     from setrnn.progress import OnProgress
-    from setrnn.systems.recurrent import RecurrentSystem
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -51,7 +50,8 @@ class System(Protocol):
         """Find the most probable sets of each document, or the sets of its best sequences.
 
         Returns the `n_sets` best if there are that many, and more if they cost nothing. Known
-        labels only exclude sets: p(set | x) does not change.
+        labels only exclude sets: p(set | x) does not change. The source "sequences" is only asked
+        of systems that emit them, and without known labels.
         """
 
     def candidates_by_source(
@@ -83,11 +83,6 @@ class System(Protocol):
     def device_name(self) -> str:
         """Where the system computes: cpu or cuda."""
         return "cpu"
-
-    @property
-    def sequences(self) -> RecurrentSystem | None:
-        """The same system if it emits sequences; None otherwise."""
-        return None
 
     def log_probs_by_rule(
         self, tokens: Ragged, label_sets: Ids, rules: Sequence[str]

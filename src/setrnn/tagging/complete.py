@@ -15,7 +15,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, nearest_name
 from setrnn.systems.candidates import ScoredSet, to_probability
 from setrnn.systems.closure import Closure
-from setrnn.systems.known import Known, given_known, known_log_prob
+from setrnn.systems.known import Known, check_known, given_known, known_log_prob
 from setrnn.systems.rules import count_completions
 from setrnn.systems.rules.closed_sets import keep_closed
 from setrnn.systems.system import System
@@ -97,7 +97,7 @@ def complete_tokens(
 
     With a closure, `known` and the sets that are found are closed.
     """
-    found = system.candidates(tokens, count_completions(top), known=known)
+    found = system.candidates(tokens, count_completions(top), known=check_known(known, ["sets"]))
     if closure is not None:
         found = keep_closed(
             found, closure, lambda rows, sets: system.set_log_probs(tokens.take(rows), sets)

@@ -204,8 +204,7 @@ class TrainedModel:
         """Return one member of a mixture, with its own tokenizer and order of the labels."""
         labels = self.labels
         if isinstance(system, RelabelledSystem):
-            places = system.order.from_own(np.arange(len(labels), dtype=np.int32))
-            names = tuple(labels.names[place] for place in places)
+            names = tuple(labels.names[place] for place in np.argsort(system.own_ids))
             labels, system = LabelVocabulary(names, (0,) * len(names)), system.own
         encoder = self.encoder.parts[settings.tokenizer]
         return type(self)(settings.method, settings.config, encoder, labels, system)

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from choices import all_sets, as_sets, choice_of, known, random_distributions
+from brute_force import all_sets
+from choices import as_sets, choice_of, random_distributions
 from setrnn.errors import ConfigError
-from setrnn.systems.limits import Limits
 from setrnn.systems.rules import choose_sets, find_rule, marginal_rules
 from setrnn.systems.rules.marginal_rules import (
     Thresholds,
@@ -37,30 +37,6 @@ def test_rule_hamming_expects_the_fewest_wrong_labels():
             return sum(p * len(set(guess) ^ set(truth)) for p, truth in sets)
 
         assert loss(chosen) == pytest.approx(min(map(loss, all_sets(4))), abs=1e-6)
-
-
-SEEN = [[0], [1, 3], [0, 2, 3], [2]]
-
-
-@pytest.mark.parametrize("rule", BY_RULE)
-@pytest.mark.parametrize(
-    ("limits", "is_fitting"),
-    [
-        (Limits(min_labels=3), lambda s: len(s) >= 3),
-        (Limits(max_labels=1), lambda s: len(s) <= 1),
-        (Limits(required=["b", "c"], max_labels=3), lambda s: {1, 2} <= set(s) and len(s) <= 3),
-        (Limits(forbidden=["a", "b"]), lambda s: not {0, 1} & set(s)),
-        (Limits(only_seen=True), lambda s: list(s) in SEEN),
-        (Limits(only_seen=True, required=["d"]), lambda s: list(s) in SEEN and 3 in s),
-    ],
-)
-def test_limits_leave_the_set_of_largest_margins(rule, limits, is_fitting):
-    choice = choice_of(random_distributions(2), known(limits, 4, SEEN), thresholds=THRESHOLDS)
-    margins = choice.marginals.astype(float) - BY_RULE[rule]
-    for row, chosen in zip(margins, chosen_sets(rule, choice), strict=True):
-        assert is_fitting(chosen)
-        best = max(row[list(each)].sum() for each in all_sets(4) if is_fitting(each))
-        assert row[list(chosen)].sum() == pytest.approx(best, abs=1e-6)
 
 
 @pytest.mark.parametrize("rule", ["micro-f1", "label-f1"])

@@ -23,7 +23,7 @@ from setrnn.progress import OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, SetCandidates
 from setrnn.systems.classical.features import Tfidf, indicator
 from setrnn.systems.empty_set import EMPTY_SHIFT, fit_empty_set, pack_shift, unpack_shift
-from setrnn.systems.known import Known, check_known, refuse_sequences
+from setrnn.systems.known import Known
 from setrnn.systems.system import Arrays, System
 
 if TYPE_CHECKING:
@@ -174,8 +174,7 @@ class ClassicalSystem(System):
         self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
     ) -> SetCandidates:
         """Find the most probable sets of each document that fit what is known of it."""
-        refuse_sequences(source)
-        return self.find_sets(self.tfidf.transform(tokens), n_sets, check_known(known, source))
+        return self.find_sets(self.tfidf.transform(tokens), n_sets, known)
 
     def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""

@@ -4,18 +4,20 @@ A set that is the best of all is also the best of the closed ones if it is close
 other documents is the best closed set looked for.
 """
 
-# n documents, m of them, K candidates, L labels, M labels that matter, Z sizes, S labels of the
-# largest set
+# n documents, m of them, K candidates, L labels, M labels to choose from, Z sizes, S labels of the
+# largest set, T ways to rate labels, W sizes to try
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from setrnn.systems.candidates import (
+    Bools,
     Floats,
     Floats32,
     Ids,
@@ -24,7 +26,7 @@ from setrnn.systems.candidates import (
     pack_labels,
     widen,
 )
-from setrnn.systems.closure import Closure, find_best_closed
+from setrnn.systems.closure import Closure
 from setrnn.systems.limits import SetLimits, set_keys
 from setrnn.systems.rules.choice import SetLogProbs
 
@@ -32,6 +34,10 @@ from setrnn.systems.rules.choice import SetLogProbs
 # above them.
 N_LOOKED_AT = 256
 N_CHANGED = 16  # candidates that are closed and pruned in a completion
+# Branches for labels with several parents; then the best set so far is taken. Work is counted in
+# numbers, of which a call of a function takes the time of CALL.
+LEAST_BRANCHES, MOST_BRANCHES = 16, 500
+MOST_WORK, CALL = 2**25, 4_000
 
 
 def close_by_sum(chosen: Ids, values: npt.NDArray[Any], limits: SetLimits) -> Ids:
@@ -172,3 +178,159 @@ def keep_closed(
     again = np.argsort(-log_probs, axis=1, kind="stable")
     labels = np.take_along_axis(labels, again[:, :, None], axis=1)
     return SetCandidates(pack_labels(labels), np.take_along_axis(log_probs, again, axis=1))
+
+
+def find_best_closed(
+    closure: Closure,
+    labels: Sequence[int],
+    values: Floats,
+    sizes: Sequence[tuple[int, int]] | None = None,
+    required: Sequence[int] = (),
+) -> tuple[float, int, list[int]] | None:
+    """Return the closed set of the largest sum of values: the sum, its row of values, and the set.
+
+    The labels of the set are `labels`, which contain all labels above them, and `required` is
+    closed too. `values` are (T, M): each row is a way to rate labels. With `sizes`, pairs of a row
+    and a size, only sets of these sizes are rated by a row. None if no set fits.
+
+    Each label first keeps one parent only, the first of them. A dynamic programme over this
+    forest gives an upper bound, and the best set itself if that is closed. If it is not, one of its
+    labels that lacks a parent is required and then forbidden, and the better of both is returned.
+    """
+    forest = _Forest.of(closure, labels)
+    best: tuple[float, int, Bools] | None = None
+    M = len(forest.labels)
+    values = values[:, forest.places]
+    sized = [(row, -1) for row in range(len(values))] if sizes is None else sizes
+    waiting = [(np.isin(forest.labels, list(required)), np.zeros(M, dtype=bool))]
+    for _ in range(_count_branches(M, len(values), sizes)):
+        if not waiting:
+            break
+        must, must_not = waiting.pop()
+        found = forest.solve(values, sizes, must, must_not)
+        if found is None or (best is not None and found[0] <= best[0]):
+            continue
+        is_in = found[2]
+        chosen = np.flatnonzero(is_in).tolist()
+        lacking = [node for node in chosen if not is_in[forest.above[node]].all()]
+        if not lacking:
+            best = found
+            continue
+        for near in forest.close(is_in, lacking):
+            n = int(near.sum())
+            rated = [(float(values[row, near].sum()), row) for row, k in sized if k in (n, -1)]
+            if rated and (best is None or max(rated)[0] > best[0]):
+                best = (*max(rated), near)
+        missing = lacking[0]
+        without = must_not.copy()
+        without[[missing, *forest.below[missing]]] = True
+        if not (must & without).any():
+            waiting.append((must, without))
+        with_it = must.copy()
+        with_it[[missing, *forest.above[missing]]] = True
+        if not (with_it & must_not).any():
+            waiting.append((with_it, must_not))
+    if best is None:
+        return None
+    return best[0], best[1], [int(each) for each in forest.labels[best[2]]]
+
+
+def _count_branches(M: int, T: int, sizes: Sequence[tuple[int, int]] | None) -> int:
+    """Return how many branches to try: fewer if each of them takes longer."""
+    W = 1 if sizes is None else max((size for _, size in sizes), default=0) + 1
+    return int(np.clip(MOST_WORK // max(M * (T * W + CALL), 1), LEAST_BRANCHES, MOST_BRANCHES))
+
+
+@dataclass(frozen=True)
+class _Forest:
+    """Some labels in an order in which each is followed by all that hang from it."""
+
+    labels: Ids  # (M,)
+    places: npt.NDArray[np.intp]  # (M,) among the labels given
+    after: list[int]  # of each node, the first node that does not hang from it
+    above: list[list[int]]  # all nodes above each, also by other parents
+    below: list[list[int]]
+
+    @classmethod
+    def of(cls, closure: Closure, labels: Sequence[int]) -> _Forest:
+        own = set(labels)
+        hanging: dict[int, list[int]] = {}
+        depth = {label: len(closure.ids_above(label)) for label in labels}
+        for label in labels:
+            # One of the nearest labels above: it has the most labels above itself.
+            above = closure.ids_above(label)
+            parent = max(above, key=lambda each: (depth[each], -each)) if above else -1
+            hanging.setdefault(parent, []).append(label)
+        nodes: list[int] = []
+        after: dict[int, int] = {}
+
+        def visit(label: int) -> None:
+            nodes.append(label)
+            for each in hanging.get(label, []):
+                visit(each)
+            after[label] = len(nodes)
+
+        for root in hanging.get(-1, []):
+            visit(root)
+        at = {label: node for node, label in enumerate(nodes)}
+        given = {label: place for place, label in enumerate(labels)}
+        return cls(
+            np.array(nodes, dtype=np.int32),
+            np.array([given[label] for label in nodes], dtype=np.intp),
+            [after[label] for label in nodes],
+            [[at[each] for each in closure.ids_above(label)] for label in nodes],
+            [[at[each] for each in closure.below[label] if each in own] for label in nodes],
+        )
+
+    def close(self, is_in: Bools, lacking: Sequence[int]) -> tuple[Bools, Bools]:
+        """Return a set without the nodes that lack one above them, and with those above."""
+        fewer, more = is_in.copy(), is_in.copy()
+        fewer[lacking] = False
+        for node in lacking:
+            more[self.above[node]] = True
+        return fewer, more
+
+    def solve(
+        self,
+        values: Floats,
+        sizes: Sequence[tuple[int, int]] | None,
+        must: Bools,
+        must_not: Bools,
+    ) -> tuple[float, int, Bools] | None:
+        """Return the best set in which each node brings the one that it hangs from."""
+        M, T = len(self.labels), len(values)
+        pairs = [(row, 0) for row in range(T)] if sizes is None else sizes
+        if not pairs:
+            return None
+        rows, wanted = np.array(pairs).T
+        W = int(wanted.max()) + 1
+        # The best sum of the nodes from each on, by the number of nodes taken: (M + 1, T, W).
+        best = np.full((M + 1, T, W), -np.inf)
+        best[M, :, 0] = 0.0
+        is_taken = np.zeros((M, T, W), dtype=bool)
+        for node in range(M - 1, -1, -1):
+            taken = best[node + 1] + values[:, node, None]
+            if sizes is not None:
+                taken = np.concatenate([np.full((T, 1), -np.inf), taken[:, :-1]], axis=1)
+            left = best[self.after[node]]
+            if must[node]:
+                best[node], is_taken[node] = taken, True
+            elif must_not[node]:
+                best[node] = left
+            else:
+                is_taken[node] = taken >= left
+                best[node] = np.where(is_taken[node], taken, left)
+        totals = best[0, rows, wanted]
+        if totals.max() == -np.inf:
+            return None
+        chosen = int(totals.argmax())
+        row, size = int(rows[chosen]), int(wanted[chosen])
+        is_in, node = np.zeros(M, dtype=bool), 0
+        while node < M:
+            if is_taken[node, row, size]:
+                is_in[node] = True
+                size -= sizes is not None
+                node += 1
+            else:
+                node = self.after[node]
+        return float(totals[chosen]), row, is_in

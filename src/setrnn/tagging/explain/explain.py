@@ -329,16 +329,16 @@ def _explain(
         system.network.eval()
         batch = make_batch(reading.tokens, None, np.zeros(1, dtype=np.int64)).to(system.device)
         encoding = system.network.encode(batch)
-    if system.sequences is None:
+    if not isinstance(system, RecurrentSystem):
         set_probs = _list_sets(system, reading.tokens, label_set, 1 if rule is None else top)
     else:
         assert encoding is not None
-        width = system.sequences.config.search.beam_width
-        orders = _find_orders(system.sequences, encoding, label_set)
-        found, set_probs = (orders, {}) if rule is None else _search(system.sequences, encoding)
+        width = system.config.search.beam_width
+        orders = _find_orders(system, encoding, label_set)
+        found, set_probs = (orders, {}) if rule is None else _search(system, encoding)
         own = set_probs.pop(whole, min(fsum(prob for _, prob in orders), 1.0))
         set_probs = {whole: own, **set_probs}
-        steps = tuple(_follow(system.sequences, encoding, reading, labels, orders[0][0]))
+        steps = tuple(_follow(system, encoding, reading, labels, orders[0][0]))
     sets = [
         NamedSet(
             _names(labels, sorted(each)),

@@ -1,0 +1,205 @@
+"""The contract of RULES: under any limits, each chooses the best set that fits."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from brute_force import all_sets
+from choices import NAMES, as_sets, choice_of, expected_f1, padded_sets, random_distributions
+from setrnn.data.labels import LabelVocabulary
+from setrnn.data.ragged import Ragged
+from setrnn.errors import ConfigError
+from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.closure import Closure
+from setrnn.systems.limits import Limits, no_limits
+from setrnn.systems.products import ProductCandidates, most_probable_products
+from setrnn.systems.rules import (
+    RULES,
+    choose_sets,
+    count_candidates,
+    count_completions,
+    find_rule,
+)
+from setrnn.systems.rules.choice import Choice
+from setrnn.systems.rules.marginal_rules import OVER_HALF, Thresholds
+
+EVERY_RULE = pytest.mark.parametrize("rule", RULES)
+LABELS = LabelVocabulary(NAMES[:4], (4, 3, 2, 1))
+# All labels above each label: none, two trees, and two hierarchies with several parents.
+ABOVE = {
+    "flat": None,
+    "chain": [[], [0], [0, 1], []],
+    "upwards": [[1, 3], [3], [], []],
+    "diamond": [[], [0], [0], [0, 1, 2]],
+    "two parents": [[], [], [0, 1], [1]],
+}
+EVERY_HIERARCHY = pytest.mark.parametrize("hierarchy", ABOVE)
+SEEN = [[], [0], [1, 3], [0, 2, 3], [2], [0, 1], [0, 1, 2, 3]]
+THRESHOLDS = Thresholds(0.4, np.array([0.2, 0.5, 0.3, 0.6]))
+LIMITS = [
+    Limits(),
+    Limits(min_labels=2),
+    Limits(max_labels=1),
+    Limits(min_labels=1, max_labels=3, required=["d"]),
+    Limits(required=["c"]),
+    Limits(forbidden=["b"]),
+    Limits(required=["b"], forbidden=["d"]),
+    Limits(max_labels=0),
+    Limits(only_seen=True),
+    Limits(only_seen=True, min_labels=2),
+]
+EVERY_LIMIT = pytest.mark.parametrize("limits", LIMITS, ids=range(len(LIMITS)))
+
+
+def list_fitting(limits, above):
+    """The sets that fit, by the meaning of each limit."""
+    required, forbidden = (
+        {NAMES.index(name) for name in names} for names in (limits.required, limits.forbidden)
+    )
+    most = 4 if limits.max_labels is None else limits.max_labels
+    return [
+        s
+        for s in all_sets(4)
+        if required <= {*s}
+        and not forbidden & {*s}
+        and limits.min_labels <= len(s) <= most
+        and (above is None or all({*above[label]} <= {*s} for label in s))
+        and (not limits.only_seen or list(s) in SEEN)
+    ]
+
+
+def limits_of(limits, hierarchy):
+    """The limits in ids, and the sets that fit; skips what no set fits."""
+    above = ABOVE[hierarchy]
+    fitting = list_fitting(limits, above)
+    closure = None if above is None else Closure(Ragged.from_lists(above).padded(min_width=1))
+    if not fitting:
+        with pytest.raises(ConfigError):
+            limits.for_labels(LABELS, Ragged.from_lists(SEEN), closure)
+        pytest.skip("no set fits: it is refused")
+    return limits.for_labels(LABELS, Ragged.from_lists(SEEN), closure), fitting
+
+
+@EVERY_LIMIT
+@EVERY_HIERARCHY
+def test_what_fits_is_what_was_asked_for(hierarchy, limits):
+    ids, fitting = limits_of(limits, hierarchy)
+    fits = ids.fit(padded_sets(all_sets(4), 4)[None])[0]
+    assert [s for s, fit in zip(all_sets(4), fits, strict=True) if fit] == fitting
+    if not limits.only_seen:
+        assert tuple(sorted(ids.smallest_set())) in fitting
+
+
+def worth(rule, probs, chosen):
+    """What a rule wants as much as possible of, by its definition."""
+    marginals = [
+        sum(p for p, s in zip(probs, all_sets(4), strict=True) if label in s) for label in range(4)
+    ]
+    if rule in ("set", "sequence"):
+        return probs[all_sets(4).index(tuple(chosen))]
+    if rule == "f1":
+        return expected_f1(probs, chosen)
+    least = {
+        "hamming": [OVER_HALF] * 4,
+        "micro-f1": [THRESHOLDS.common] * 4,
+        "label-f1": THRESHOLDS.by_label,
+    }[rule]
+    return sum(marginals[label] - least[label] for label in chosen)
+
+
+@EVERY_LIMIT
+@EVERY_HIERARCHY
+@EVERY_RULE
+def test_every_rule_chooses_the_best_set_that_fits(rule, hierarchy, limits):
+    probs = random_distributions(3, n=12) + 1e-12
+    ids, fitting = limits_of(limits, hierarchy)
+    labels, log_probs = choose_sets(find_rule(rule), choice_of(probs, ids, thresholds=THRESHOLDS))
+    for row, chosen, log_prob in zip(probs, as_sets(labels), log_probs, strict=True):
+        assert chosen in fitting
+        best = max(worth(rule, row, each) for each in fitting)
+        assert worth(rule, row, chosen) == pytest.approx(best, abs=1e-6)
+        assert np.exp(log_prob) == pytest.approx(row[all_sets(4).index(chosen)], rel=1e-6)
+
+
+@pytest.mark.parametrize("n_sets", [1, 4])
+@EVERY_LIMIT
+@pytest.mark.parametrize("hierarchy", ["flat", "diamond"])
+@EVERY_RULE
+def test_with_few_candidates_the_set_fits_and_has_its_own_probability(
+    rule, hierarchy, limits, n_sets
+):
+    probs = random_distributions(4)
+    ids, fitting = limits_of(limits, hierarchy)
+    choice = choice_of(probs, ids, n_sets, THRESHOLDS)
+    labels, log_probs = choose_sets(find_rule(rule), choice)
+    assert {*as_sets(labels)} <= {*fitting}
+    asked = choice.set_log_probs(np.arange(len(probs)), labels[:, None])[:, 0]
+    np.testing.assert_allclose(log_probs, asked, atol=1e-9)
+    if rule == "set":  # never less probable than the candidates that fit
+        best = np.where(choice.fits, choice.candidates.log_probs, -np.inf).max(axis=1)
+        assert (log_probs >= best - 1e-9).all()
+
+
+@EVERY_HIERARCHY
+def test_of_independent_labels_the_most_probable_closed_set_is_exact(hierarchy):
+    """However few candidates there are: they are not the whole distribution."""
+    logits = np.random.default_rng(5).normal(0, 2, (30, 4)).astype(np.float32)
+    ids, fitting = limits_of(Limits(), hierarchy)
+    candidates = most_probable_products(logits, 2)
+    choice = Choice(candidates, ids, lambda rows, sets: candidates.take(rows).log_probs_of(sets))
+    _, log_probs = choose_sets(find_rule("set"), choice)
+    every = np.broadcast_to(padded_sets(fitting, 4), (30, len(fitting), 4))
+    best = candidates.log_probs_of(every).max(axis=1)
+    np.testing.assert_allclose(log_probs, best, atol=1e-6)
+
+
+@EVERY_RULE
+def test_no_documents_get_no_sets(rule):
+    choice = choice_of(np.zeros((0, 16)), thresholds=THRESHOLDS)
+    labels, log_probs = choose_sets(find_rule(rule), choice)
+    assert len(labels) == len(log_probs) == 0
+
+
+@EVERY_RULE
+def test_without_labels_only_the_empty_set_is_left(rule):
+    logits = np.zeros((3, 0), dtype=np.float32)
+    nothing = np.full((3, 1, 1), -1, dtype=np.int32)
+    product = ProductCandidates(nothing, np.zeros((3, 1)), logits)
+    for candidates in (SetCandidates(nothing, np.zeros((3, 1))), product):
+        thresholds = Thresholds(0.4, np.zeros(0))
+        choice = Choice(candidates, no_limits(0), lambda rows, sets: sets, thresholds)
+        labels, log_probs = choose_sets(find_rule(rule), choice)
+        assert as_sets(labels) == [()] * 3
+        assert not log_probs.any()
+
+
+def test_rules_ask_for_as_many_sets_as_they_need():
+    for name, rule in RULES.items():
+        assert (count_candidates(rule) == 1) == (name in ("set", "sequence"))
+        assert count_candidates(rule, 99, no_limits(4)) == 99
+        assert count_candidates(rule, needed_by_calibration=20) == 20
+    is_limited = Limits(min_labels=1).for_labels(LABELS, None)
+    assert count_candidates(RULES["set"], 2, is_limited) == count_candidates() > 2
+    assert count_completions(3) > count_candidates()
+    assert count_completions(999) == 999
+
+
+def test_an_unknown_rule_is_refused_with_the_nearest():
+    with pytest.raises(ConfigError, match="Did you mean 'set'"):
+        find_rule("sett")
+
+
+def test_as_many_sets_are_scored_under_limits_however_many_are_found():
+    asked = []
+    sets = np.arange(50, dtype=np.int32)[None, :, None]  # one label each
+    limits = replace(no_limits(60), min_labels=20)
+
+    def set_log_probs(rows, label_sets):
+        asked.append(label_sets.shape[1])
+        return np.zeros(label_sets.shape[:2])
+
+    for n_sets in (16, 50):
+        candidates = SetCandidates(sets[:, :n_sets], np.log(np.full((1, n_sets), 0.01)))
+        choose_sets(find_rule("set"), Choice(candidates, limits, set_log_probs))
+    assert asked[0] == asked[2]
