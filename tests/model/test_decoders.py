@@ -1,7 +1,5 @@
 """Every decoder keeps the protocol's promises; brute force over all sequences of 4 labels."""
 
-from itertools import permutations
-
 import pytest
 import torch
 from torch import nn
@@ -9,14 +7,9 @@ from torch import nn
 from brute_force_sequences import (
     STEPPING_DECODERS,
     TEXTS,
-    TableDecoder,
-    UniformOrderDecoder,
     all_sequences,
     batch_of,
-    documents,
-    random_set_probs,
     sequence_log_probs,
-    set_log_probs,
     tiny_network,
 )
 from setrnn.model.dropout import draw_from
@@ -44,19 +37,12 @@ def step_through(decoder, encoding, sequence):
 
 
 @EVERY_DECODER
-@pytest.mark.parametrize("seed", range(3))
-def test_probabilities_of_all_sequences_sum_to_one(decoder, seed):
-    scores = sequence_log_probs(*encoded(decoder, seed=seed))
+@pytest.mark.parametrize("layers", [1, 2])
+def test_probabilities_of_all_sequences_sum_to_one(decoder, layers):
+    scores = sequence_log_probs(*encoded(decoder, decoder_layers=layers))
     assert len(scores) == 65
     total = torch.stack(list(scores.values())).exp().sum(0)
     torch.testing.assert_close(total, torch.ones(len(TEXTS)))
-
-
-@EVERY_DECODER
-def test_probabilities_of_all_sets_sum_to_one(decoder):
-    probs = torch.stack(list(set_log_probs(*encoded(decoder)).values())).exp()
-    assert len(probs) == 16
-    torch.testing.assert_close(probs.sum(0), torch.ones(len(TEXTS)))
 
 
 @EVERY_DECODER
@@ -133,13 +119,6 @@ def test_orders_of_different_lengths_are_scored_together(decoder):
 
 
 @EVERY_DECODER
-def test_the_order_of_labels_matters(decoder):
-    scores = sequence_log_probs(*encoded(decoder))
-    of_one_set = torch.stack([scores[order] for order in permutations((0, 1, 2))])
-    assert (of_one_set.max(0).values - of_one_set.min(0).values > 0.1).all()
-
-
-@EVERY_DECODER
 def test_attention_is_a_distribution_over_the_words_at_every_step(decoder):
     decoder, encoding = encoded(decoder)
     orders = torch.tensor([[2, 0], [1, -1]]).expand(len(TEXTS), -1, -1)
@@ -173,25 +152,6 @@ def test_a_generator_for_dropout_changes_only_the_noise(decoder, layers):
         scores.logsumexp(1).sum().backward()
         found.append([scores.detach(), *(each.grad for each in network.parameters())])
     torch.testing.assert_close(*found)
-
-
-@EVERY_DECODER
-def test_a_network_of_one_layer_works_as_well(decoder):
-    scores = sequence_log_probs(*encoded(decoder, decoder_layers=1))
-    total = torch.stack(list(scores.values())).exp().sum(0)
-    torch.testing.assert_close(total, torch.ones(len(TEXTS)))
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@EVERY_DECODER
-def test_the_device_changes_nothing(decoder):
-    network, batch = tiny_network(decoder), batch_of()
-    orders = torch.tensor(list(permutations(range(4)))).expand(len(TEXTS), -1, -1)
-    on_cpu = network.decoder.score(network.encode(batch), orders)
-    network.cuda()
-    device = torch.device("cuda")
-    on_gpu = network.decoder.score(network.encode(batch.to(device)), orders.to(device))
-    torch.testing.assert_close(on_gpu.cpu(), on_cpu, atol=1e-2, rtol=1e-2)  # TF32
 
 
 class ClosedGate(nn.Module):
@@ -235,35 +195,6 @@ def test_sgm_sees_all_labels_by_the_probability_they_had():
         chosen, mean = decoder.gate.seen[step][:, 0].chunk(2, dim=1)
         torch.testing.assert_close(chosen, vectors[label].expand_as(chosen))
         torch.testing.assert_close(mean, log_probs[step - 1].exp() @ vectors)
-
-
-# The decoders the other tests are built on keep the same promises.
-
-
-@pytest.mark.parametrize(
-    "decoder",
-    [TableDecoder(4, n_documents=3), UniformOrderDecoder(random_set_probs(4))],
-    ids=["table", "uniform"],
-)
-def test_plain_decoders_keep_the_protocol(decoder):
-    scores = sequence_log_probs(decoder, documents(3))
-    total = torch.stack(list(scores.values())).exp().sum(0)
-    torch.testing.assert_close(total, torch.ones_like(total))
-    for sequence in all_sequences(4):
-        steps = step_through(decoder, documents(3), sequence)
-        chosen = (*sequence, 4)
-        added = sum(each[:, label] for each, label in zip(steps, chosen, strict=True))
-        torch.testing.assert_close(added, scores[sequence])
-
-
-def test_the_uniform_decoder_has_the_set_probabilities_it_was_given():
-    truth = random_set_probs(4)
-    decoder = UniformOrderDecoder(truth)
-    for labels, log_prob in set_log_probs(decoder, documents()).items():
-        assert float(log_prob.exp()) == pytest.approx(truth[labels], rel=1e-4)
-    orders = torch.tensor(list(permutations((0, 2, 3))))[None]
-    scores = decoder.score(documents(), orders)
-    torch.testing.assert_close(scores, scores[:, :1].expand_as(scores))
 
 
 @EVERY_DECODER

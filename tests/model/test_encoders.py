@@ -47,17 +47,6 @@ def test_a_document_is_read_the_same_alone(encoder, document):
 
 
 @EVERY_ENCODER
-def test_more_padding_changes_nothing(encoder):
-    encoder, batch = make_encoder(encoder), batch_of()
-    expected = read(encoder)
-    wider = nn.functional.pad(batch.tokens, (0, 3))
-    found = encoder(wider, batch.lengths)
-    torch.testing.assert_close(found.memory[:, :4], expected.memory)
-    torch.testing.assert_close(found.summary, expected.summary)
-    assert not found.is_word[:, 4:].any()
-
-
-@EVERY_ENCODER
 def test_words_and_their_order_matter(encoder):
     encoder = make_encoder(encoder)
     summaries = read(encoder, [[3, 4, 5], [5, 4, 3], [3, 4, 6]]).summary
@@ -91,18 +80,6 @@ def test_word_vectors_learn_only_if_tuned(encoder, word_vectors, is_tuned):
     learned = [each for each in encoder.parameters() if each.grad is not None]
     assert any(len(each) == N_WORDS for each in learned) == is_tuned
     assert learned, "the rest always learns"
-
-
-@EVERY_ENCODER
-def test_an_encoder_says_how_many_tokens_it_knows(encoder):
-    assert make_encoder(encoder).n_tokens == N_WORDS
-
-
-def test_a_transformers_summary_is_the_mean_of_its_words():
-    encoding = read(make_encoder("transformer"))
-    lengths = (4, 3, 2, 1)
-    mean = [row[:n].mean(0) for row, n in zip(encoding.memory, lengths, strict=True)]
-    torch.testing.assert_close(encoding.summary, torch.stack(mean))
 
 
 def packed_reading(encoder, batch):
@@ -147,17 +124,6 @@ def test_turned_rows_are_read_as_torch_reads_packed_ones(texts, n_layers):
     found = gradients(encoder, encoding.memory, encoding.summary)
     for one, other in zip(found, gradients(encoder, memory, summary), strict=True):
         torch.testing.assert_close(one, other)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@EVERY_ENCODER
-def test_the_device_changes_nothing(encoder):
-    encoder, batch = make_encoder(encoder), batch_of()
-    on_cpu = read(encoder)
-    on_gpu = encoder.cuda()(batch.tokens.cuda(), batch.lengths.cuda())
-    torch.testing.assert_close(on_gpu.memory.cpu(), on_cpu.memory, atol=1e-2, rtol=1e-2)  # TF32
-    torch.testing.assert_close(on_gpu.summary.cpu(), on_cpu.summary, atol=1e-2, rtol=1e-2)
-    assert (on_gpu.is_word.cpu() == on_cpu.is_word).all()
 
 
 @pytest.mark.parametrize("is_frozen", [False, True])

@@ -53,15 +53,3 @@ def test_much_evidence_for_a_label_makes_it_the_first(decoder):
     found = sequence_log_probs(network.decoder, replace(encoding, evidence=evidence))
     first = torch.stack([each for order, each in found.items() if order[:1] == (2,)])
     torch.testing.assert_close(first.logsumexp(0).exp(), torch.ones(len(TEXTS)))
-
-
-def test_sigmoids_add_the_evidence_to_their_logits():
-    network = tiny_network("sigmoid")
-    encoding = network.encode(batch_of())
-    without = network.decoder.logits(replace(encoding, evidence=None))
-    found = network.decoder.logits(encoding)
-    torch.testing.assert_close(found, without + encoding.evidence[:, :-1])
-
-
-def test_networks_without_evidence_have_none():
-    assert tiny_network("rnn", evidence=False).encode(batch_of()).evidence is None

@@ -8,13 +8,10 @@ from brute_force_sequences import (
     TEXTS,
     batch_of,
     network_of,
-    sequence_log_probs,
     set_log_probs,
     tiny_network,
 )
 from setrnn.config import Config, EncoderSettings, ModelSettings
-from setrnn.data.batches import make_batch
-from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError
 from setrnn.model.decoders import DECODERS, find_decoder
 from setrnn.model.encoders import GRUEncoder, TransformerEncoder, find_encoder
@@ -31,62 +28,12 @@ def set_table(network, batch):
 
 
 @EVERY_DECODER
-def test_what_else_is_in_the_batch_changes_no_set_probability(decoder):
-    network = tiny_network(decoder)
-    together = set_table(network, batch_of())
-    alone = torch.cat([set_table(network, batch_of([text])) for text in TEXTS])
-    torch.testing.assert_close(together, alone)
-
-
-@EVERY_DECODER
 def test_the_order_of_documents_changes_no_set_probability(decoder):
     network = tiny_network(decoder)
     expected = set_table(network, batch_of())
     order = [2, 0, 3, 1]
     shuffled = batch_of([TEXTS[row] for row in order])
     torch.testing.assert_close(set_table(network, shuffled), expected[order])
-
-
-@EVERY_DECODER
-def test_documents_are_told_apart(decoder):
-    found = set_table(tiny_network(decoder), batch_of())
-    for one in range(len(TEXTS)):
-        for other in range(one):
-            assert (found[one].exp() - found[other].exp()).abs().max() > 1e-3
-
-
-@EVERY_DECODER
-def test_a_network_is_rebuilt_from_its_weights(decoder):
-    settings = {"decoder_layers": 2, "dropout": 0.5, "word_dropout": 0.5}
-    network = tiny_network(decoder, **settings)
-    config = Config(model=ModelSettings(encoder_units=6, decoder_units=5, **settings))
-    again = rebuild_network(network.state_dict(), config, decoder)
-    assert not again.training
-    batch = batch_of()
-    expected = sequence_log_probs(network.decoder, network.encode(batch))
-    for sequence, log_prob in sequence_log_probs(again.decoder, again.encode(batch)).items():
-        assert torch.equal(log_prob, expected[sequence])
-
-
-@EVERY_DECODER
-def test_every_parameter_learns_from_the_score(decoder):
-    network = tiny_network(decoder)
-    tokens = Ragged.from_lists(TEXTS)
-    encoding = network.encode(make_batch(tokens, None, batch_of().rows))
-    orders = torch.tensor([[2, 0], [1, -1]]).expand(len(TEXTS), -1, -1)
-    network.decoder.score(encoding, orders).sum().backward()
-    for name, parameter in network.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.isfinite().all(), name
-        assert parameter.grad.abs().max() > 0, name
-
-
-def test_each_document_has_a_logit_a_label_whatever_is_beside_it():
-    network = tiny_network("sigmoid")
-    together = network.decoder.logits(network.encode(batch_of()))
-    assert together.shape == (len(TEXTS), 4)
-    alone = [network.decoder.logits(network.encode(batch_of([text]))) for text in TEXTS]
-    torch.testing.assert_close(together, torch.cat(alone))
 
 
 def test_a_document_begins_with_about_one_label():

@@ -10,7 +10,6 @@ from brute_force_sequences import (
     sequence_log_probs,
     tiny_network,
 )
-from setrnn.config import load_config
 from setrnn.search import search_sequences
 from setrnn.search.set_search import score_sets
 
@@ -132,14 +131,3 @@ def test_searches_on_a_cpu_agree_with_the_steps(settings):
         found, state = decoder.step(encoding, state, previous)
         others, rows = decoder.step_rows(encoding, shared, documents, rows, previous[:, 0])
         torch.testing.assert_close(found[:, 0], others)
-
-
-def test_the_preset_names_every_choice_of_the_paper():
-    config = load_config("paper")
-    assert (config.model.attention, config.model.label_output) == ("additive", False)
-    assert config.model.repeats
-    assert config.model.stop_vector
-    assert not config.model.evidence
-    assert config.training.random_start == "trained"
-    assert config.training.learning_rate == 0.0005
-    assert config.search.beam_width == 12

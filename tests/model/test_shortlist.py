@@ -15,11 +15,9 @@ from brute_force_sequences import (
     tiny_network,
 )
 from setrnn.config import Config, ModelSettings
-from setrnn.model.network import make_network, rebuild_network
+from setrnn.model.network import make_network
 from setrnn.model.shortlist import ShortlistEvidence
-from setrnn.objectives.few_orders import find_orders
 from setrnn.search.lattice import search_sets
-from setrnn.search.replayed import pad_search, padded_shape
 from setrnn.search.subset_sums import set_log_prob_by_subsets
 
 N_LABELS = 5
@@ -50,21 +48,6 @@ def test_a_shortlist_of_all_labels_changes_no_probability(decoder, label_output)
     found = all_log_probs(short, short.encode(batch_of()))
     for labels in expected:
         torch.testing.assert_close(found[labels], expected[labels])
-
-
-def test_a_shortlist_of_all_labels_changes_no_sum_over_subsets_and_no_search():
-    network, short = shortened("order-free", N_LABELS, is_proposing=False)
-    sets = label_rows([{0, 2}, {1, 2, 4}, {3}, set()])
-    sizes = (sets >= 0).sum(1)
-    both = []
-    for each in (network, short):
-        encoding = each.encode(batch_of())
-        sums = set_log_prob_by_subsets(each.decoder, encoding, sets, sizes, width=4)
-        found = search_sets(each.decoder, encoding, 3, N_LABELS)
-        both.append((sums, found.log_probs, found.label_probs))
-        assert found.certificate is not None
-    for expected, found in zip(*both, strict=True):
-        torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.parametrize("decoder", STEPPING_DECODERS)
@@ -139,36 +122,6 @@ def test_the_words_add_up_to_the_evidence_of_all_labels():
     total = by_word.sum(1) + short.evidence.value.bias
     torch.testing.assert_close(total, encoding.evidence[:, :-1])
     assert not by_word[~encoding.is_word].any(), "padding says nothing"
-
-
-def test_the_neighbours_of_a_document_change_nothing():
-    _, short = shortened("order-free", 2)
-    together = short.encode(batch_of())
-    for row, text in enumerate(TEXTS):
-        alone = short.encode(batch_of([text]))
-        torch.testing.assert_close(alone.evidence[0], together.evidence[row])
-        assert torch.equal(alone.shortlist[0], together.shortlist[row])
-
-
-def test_padding_a_search_changes_no_order():
-    _, short = shortened("order-free", 2)
-    encoding, sets = short.encode(batch_of()), label_rows([{0, 1, 2}, {1, 3, 4}, {2, 4}, {0}])
-    shape = padded_shape(encoding, sets, 3)
-    padded = find_orders(short.decoder, *pad_search(encoding, sets, shape), 3)
-    assert torch.equal(padded[: len(sets), :, :3], find_orders(short.decoder, encoding, sets, 3))
-
-
-def test_a_loaded_network_gives_the_same_probabilities_in_inference_mode():
-    _, short = shortened("order-free", 2)
-    settings = ModelSettings(encoder_units=6, decoder_units=5, dropout=0.0, shortlist=2)
-    loaded = rebuild_network(short.state_dict(), Config(model=settings), "order-free").eval()
-    with torch.inference_mode():
-        found = all_log_probs(loaded, loaded.encode(batch_of()))
-        best = search_sets(loaded.decoder, loaded.encode(batch_of()), 4, N_LABELS)
-    expected = all_log_probs(short, short.encode(batch_of()))
-    assert all(torch.allclose(found[labels], each) for labels, each in expected.items())
-    again = search_sets(short.decoder, short.encode(batch_of()), 4, N_LABELS)
-    torch.testing.assert_close(best.log_probs, again.log_probs)
 
 
 def test_the_objective_has_gradients_for_labels_listed_or_not():

@@ -11,17 +11,11 @@ from setrnn.objectives import few_orders
 from setrnn.objectives.few_orders import (
     count_orders,
     fill_in_all_orders,
-    largest_listed_size,
     search_large_sets,
 )
 from setrnn.search import search_orders
 
 LABEL_SETS = [(0, 1, 2, 3, 4), (1, 3), (), (0, 2, 3, 4), (2,), (1, 2, 4), (0, 1, 2, 4)]
-
-
-@pytest.mark.parametrize(("n_orders", "size"), [(1, 1), (2, 2), (5, 2), (6, 3), (23, 3), (24, 4)])
-def test_few_is_the_largest_set_whose_orders_all_fit(n_orders, size):
-    assert largest_listed_size(n_orders) == size
 
 
 @pytest.mark.parametrize("n_orders", [1, 2, 5, 6, 12, 30])
@@ -41,14 +35,6 @@ def test_the_table_holds_every_order_of_every_small_set_once_and_leaves_the_othe
             assert sorted(map(as_tuple, rows[:n])) == sorted(permutations(labels))
         else:
             assert (rows == 77).all()
-
-
-def test_a_table_may_be_wider_or_narrower_than_the_sets():
-    for labels in [(), (3,), (1, 3)]:
-        for width in range(len(labels), 4):
-            orders = fill_in_all_orders(sets_of([labels], width), torch.zeros(1, 6, width).long())
-            n = factorial(len(labels))
-            assert sorted(map(as_tuple, orders[0, :n])) == sorted(permutations(labels))
 
 
 @pytest.mark.parametrize("n_orders", [1, 5, 30, 130])
@@ -75,13 +61,6 @@ def test_how_sets_are_grouped_for_the_search_changes_nothing(
         alone = encoding.rows(torch.tensor([document]))
         expected = search_orders(decoder, alone, torch.tensor([[labels]]), n_orders).labels[0, 0]
         assert [*map(as_tuple, found[document, :n])] == [*map(as_tuple, expected)]
-
-
-def test_nothing_is_searched_if_all_sets_are_small():
-    decoder, label_sets = TableDecoder(5, n_documents=2), sets_of([(1, 3), ()])
-    found = search_large_sets(decoder, documents(2), label_sets, 12, largest_known=2)
-    assert not decoder.prefixes
-    assert found.shape == (2, 12, 2)
 
 
 def test_on_a_cpu_sets_of_alike_size_are_searched_together():

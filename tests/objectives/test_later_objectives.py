@@ -24,7 +24,6 @@ from brute_force_sequences import (
 from setrnn.metrics import document_f1, indicator_matrix
 from setrnn.objectives import (
     OBJECTIVES,
-    LabelSets,
     optimal_completion,
     own_sequences,
     set_reward,
@@ -164,22 +163,6 @@ def test_each_sequence_is_cut_by_the_size_of_its_own_set(decoder):
     assert all(len({*as_tuple(row)}) == len(as_tuple(row)) for row in drawn.labels)
 
 
-def test_sequences_are_emitted_without_dropout_and_without_gradients():
-    network = tiny_network(dropout=0.5)
-    encoding, sets = network.encode(batch_of()), sets_of(LABEL_SETS)
-    network.train()
-    seen = []
-
-    def watch(decoder, encoding, label_sets, beam_width):
-        seen.append((decoder.training, torch.is_grad_enabled()))
-        return take_best(decoder, encoding, label_sets, beam_width)
-
-    found = [emit(watch, network.decoder, encoding, sets).labels for _ in range(5)]
-    assert all(torch.equal(each, found[0]) for each in found)
-    assert {*seen} == {(False, False)}
-    assert network.decoder.training, "it is left as it was found"
-
-
 # The set reward.
 
 
@@ -265,23 +248,6 @@ def test_greedy_order_takes_the_most_probable_true_label_that_is_left(decoder):
 
 @OWN
 @EVERY_DECODER
-def test_every_parameter_learns_from_own_sequences(objective, decoder):
-    torch.manual_seed(0)
-    network = tiny_network(decoder, dropout=0.2).train()
-    values = OBJECTIVES[objective](
-        network.decoder, network.encode(batch_of()), sets_of(LABEL_SETS), 5
-    )
-    assert values.shape == (len(LABEL_SETS),)
-    values.sum().backward()
-    assert network.decoder.training, "it is left as it was found"
-    for name, parameter in network.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.isfinite().all(), name
-        assert parameter.grad.abs().max() > 0, name
-
-
-@OWN
-@EVERY_DECODER
 def test_other_documents_of_a_batch_change_nothing(objective, decoder, monkeypatch):
     """Sequences end at different steps: by STOP, or by the cut that the size of the set gives."""
     network = tiny_network(decoder)
@@ -296,30 +262,6 @@ def test_other_documents_of_a_batch_change_nothing(objective, decoder, monkeypat
 
     alone = torch.cat([value([row]) for row in range(4)])
     torch.testing.assert_close(value(range(4)), alone, atol=1e-4, rtol=1e-4)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_the_device_changes_no_value_of_an_own_sequence(monkeypatch):
-    network, sets, found = tiny_network(), sets_of(LABEL_SETS), []
-    for device in ("cpu", "cuda"):
-        network.to(device)
-        encoding = network.encode(batch_of().to(torch.device(device)))
-        emitted = pad([(0, 4), (1, 3, 0, 2, 4), (2, 4), (0, 1, 2, 3, 4)], stop=4)
-        monkeypatch.setattr(optimal_completion, "draw", say(emitted))
-        labels = LabelSets.of(sets.labels.to(device))
-        found.append(OBJECTIVES["optimal-completion"](network.decoder, encoding, labels, 1).cpu())
-    torch.testing.assert_close(*found, atol=2e-2, rtol=2e-2)  # TF32
-
-
-@OWN
-def test_a_seed_repeats_the_draws_and_another_has_others(objective):
-    network = tiny_network()
-    encoding, values = network.encode(batch_of()), []
-    for seed in (3, 3, 4):
-        torch.manual_seed(seed)
-        values.append(OBJECTIVES[objective](network.decoder, encoding, sets_of(LABEL_SETS), 5))
-    assert torch.equal(values[0], values[1])
-    assert not torch.equal(values[0], values[2])
 
 
 @OWN

@@ -8,32 +8,42 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
+from brute_force import all_sets, product_probability
 from brute_force_sequences import (
     STEPPING_DECODERS,
     TEXTS,
     TableDecoder,
-    UniformOrderDecoder,
     as_tuple,
     batch_of,
     documents,
-    random_set_probs,
     sequence_log_probs,
     set_log_probs,
     sets_of,
     tiny_network,
 )
 from setrnn.errors import ConfigError
-from setrnn.objectives import OBJECTIVES, LabelSets, OrderObjective, find_objective
+from setrnn.objectives import OBJECTIVES, OrderObjective, find_objective
 from setrnn.objectives.objective import log_sum_exp, mean, the_one
-from setrnn.search import search_orders
 
 EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
 # Those that score orders.
 NAMES = [name for name, each in OBJECTIVES.items() if isinstance(each, OrderObjective)]
 EVERY_OBJECTIVE = pytest.mark.parametrize("objective", NAMES)
-# Those that are the same for every seed, given enough orders for sets of 3.
-STEADY_OBJECTIVE = pytest.mark.parametrize("objective", sorted({*NAMES} - {"sampled-order"}))
 LABEL_SETS = [(0, 1, 2, 3), (1, 3), (2,), ()]  # one for each text
+
+
+def find_pairs(objective):
+    """The decoders that an objective can train."""
+    if objective == "exact-set-probability":
+        return ["order-free"]
+    if objective == "independent-labels":
+        return ["sigmoid"]
+    return [*STEPPING_DECODERS, "sigmoid"] if objective == "set-distribution" else STEPPING_DECODERS
+
+
+PAIRS = [(objective, decoder) for objective in OBJECTIVES for decoder in find_pairs(objective)]
+EVERY_PAIR = pytest.mark.parametrize(("objective", "decoder"), PAIRS)
+DRAWS = ("sampled-order", "optimal-completion", "set-reward")
 
 
 def encoded(decoder="rnn", texts=TEXTS, **settings):
@@ -52,7 +62,59 @@ def orders_of(objective, decoder, encoding, label_sets, n_orders):
     ]
 
 
-# The contract.
+# The contract of all.
+
+
+@EVERY_PAIR
+def test_every_parameter_learns_and_training_goes_on(objective, decoder):
+    torch.manual_seed(0)
+    network = tiny_network(decoder, dropout=0.2).train()
+    encoding = network.encode(batch_of())
+    values = OBJECTIVES[objective](network.decoder, encoding, sets_of(LABEL_SETS), 5)
+    assert values.shape == (len(LABEL_SETS),)
+    values.sum().backward()
+    assert network.decoder.training, "it is left as it was found"
+    for name, parameter in network.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad.abs().max() > 0, name
+
+
+@EVERY_PAIR
+def test_what_else_is_in_the_batch_changes_nothing_and_a_seed_repeats(objective, decoder):
+    network = tiny_network(decoder)
+    label_sets = [(0, 2, 3), (1, 3), (2,), ()]
+
+    def value(rows):
+        torch.manual_seed(3)
+        encoding = network.encode(batch_of([TEXTS[row] for row in rows]))
+        sets = sets_of([label_sets[row] for row in rows])
+        return OBJECTIVES[objective](network.decoder, encoding, sets, 6)
+
+    together = value(range(4))
+    assert torch.equal(value(range(4)), together)
+    if objective not in DRAWS:
+        alone = torch.cat([value([row]) for row in range(4)])
+        torch.testing.assert_close(together, alone, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("objective", ["exact-set-probability", "independent-labels"])
+def test_exact_objectives_are_the_log_probability_of_the_set(objective):
+    network = tiny_network(find_pairs(objective)[0])
+    encoding = network.encode(batch_of())
+    if objective == "independent-labels":
+        logits = network.decoder.logits(encoding).detach()
+        truth = {s: [log(product_probability(row, s)) for row in logits] for s in all_sets(4)}
+    else:
+        of_sets = set_log_probs(network.decoder, encoding)
+        truth = {tuple(sorted(s)): each.tolist() for s, each in of_sets.items()}
+    for labels, expected in truth.items():
+        sets = sets_of([labels] * len(TEXTS))
+        found = OBJECTIVES[objective](network.decoder, encoding, sets, 12)
+        assert found.tolist() == pytest.approx(expected, abs=1e-4)
+
+
+# The contract of those that score orders.
 
 
 @EVERY_OBJECTIVE
@@ -99,33 +161,6 @@ def test_all_agree_on_sets_of_one_label_and_none(objective, decoder, n_orders, l
 
 @EVERY_OBJECTIVE
 @EVERY_DECODER
-def test_every_parameter_learns(objective, decoder):
-    network = tiny_network(decoder)
-    encoding = network.encode(batch_of())
-    OBJECTIVES[objective](network.decoder, encoding, sets_of(LABEL_SETS), 5).sum().backward()
-    for name, parameter in network.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.isfinite().all(), name
-        assert parameter.grad.abs().max() > 0, name
-
-
-@STEADY_OBJECTIVE
-@EVERY_DECODER
-@pytest.mark.parametrize("n_orders", [6, 12])
-def test_what_else_is_in_the_batch_changes_nothing(objective, decoder, n_orders):
-    network = tiny_network(decoder)
-    label_sets = [(0, 2, 3), (1, 3), (2,), ()]
-    objective = OBJECTIVES[objective]
-    encoding = network.encode(batch_of())
-    together = objective(network.decoder, encoding, sets_of(label_sets), n_orders)
-    for document, (text, labels) in enumerate(zip(TEXTS, label_sets, strict=True)):
-        encoding = network.encode(batch_of([text]))
-        alone = objective(network.decoder, encoding, sets_of([labels]), n_orders)
-        torch.testing.assert_close(together[document], alone[0], atol=1e-4, rtol=1e-4)
-
-
-@EVERY_OBJECTIVE
-@EVERY_DECODER
 def test_dropout_does_not_touch_the_choice_of_orders(objective, decoder, monkeypatch):
     """In training, the orders are those chosen without dropout; their scores have it."""
     decoder, encoding = encoded(decoder, dropout=0.5)
@@ -155,29 +190,6 @@ def test_all_orders_of_a_batch_are_scored_in_one_pass(objective, monkeypatch):
     monkeypatch.setattr(decoder, "score", lambda *arguments: calls.append(1) or score(*arguments))
     OBJECTIVES[objective](decoder, encoding, sets_of(LABEL_SETS), 12)
     assert len(calls) == 1
-
-
-@EVERY_OBJECTIVE
-def test_a_seed_repeats(objective):
-    decoder, encoding = encoded()
-    values = []
-    for _ in range(2):
-        torch.manual_seed(3)
-        values.append(OBJECTIVES[objective](decoder, encoding, sets_of(LABEL_SETS), 5))
-    assert torch.equal(*values)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@STEADY_OBJECTIVE
-@EVERY_DECODER
-def test_the_device_changes_nothing(objective, decoder):
-    network, batch = tiny_network(decoder), batch_of()
-    label_sets, objective = sets_of([(0, 2, 3), (1, 3), (2,), ()]), OBJECTIVES[objective]
-    on_cpu = objective(network.decoder, network.encode(batch), label_sets, 12)
-    network.cuda()
-    encoding = network.encode(batch.to(torch.device("cuda")))
-    on_gpu = objective(network.decoder, encoding, LabelSets.of(label_sets.labels.cuda()), 12)
-    torch.testing.assert_close(on_gpu.cpu(), on_cpu, atol=2e-2, rtol=2e-2)  # TF32
 
 
 def test_an_unknown_objective_is_refused_with_the_nearest():
@@ -239,41 +251,6 @@ def test_set_probability_with_room_for_all_orders_is_exact(decoder):
         torch.testing.assert_close(values[document], expected, atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("n_orders", [1, 3, 12, 23, 24, 40])
-def test_set_probability_counts_no_order_twice(n_orders):
-    for orders in orders_of("set-probability", *encoded(), LABEL_SETS, n_orders):
-        assert len(set(orders)) == len(orders)
-
-
-def test_sampled_order_prefers_likely_orders():
-    """Drawn orders are better than random ones, and no better than the best."""
-    torch.manual_seed(0)
-    decoder, encoding = TableDecoder(4, n_documents=30), documents(30)
-    label_sets = sets_of([range(4)] * 30)
-    value = {
-        name: float(OBJECTIVES[name](decoder, encoding, label_sets, 24).mean()) for name in NAMES
-    }
-    assert value["random-order"] < value["sampled-order"] < value["best-order"]
-    assert value["best-order"] < value["set-probability"]
-
-
-@pytest.mark.parametrize("n_orders", [1, 3, 12, 23])
-def test_set_probability_sums_the_orders_that_a_search_as_wide_finds(n_orders):
-    decoder, encoding = encoded()
-    label_sets = sets_of([(0, 1, 2, 3)] * len(TEXTS))
-    found = search_orders(decoder, encoding, label_sets.labels[:, None], n_orders)
-    values = OBJECTIVES["set-probability"](decoder, encoding, label_sets, n_orders)
-    expected = found.log_probs[:, 0].logsumexp(1)
-    torch.testing.assert_close(values, expected, atol=1e-4, rtol=1e-4)
-    assert found.log_probs.shape[2] == n_orders
-
-
-@EVERY_OBJECTIVE
-def test_sets_of_one_label_and_none_are_scored_once(objective):
-    chosen = orders_of(objective, *encoded(), [(2,), (), (0,), ()], 12)
-    assert chosen == [[(2,)], [()], [(0,)], [()]]
-
-
 # How log-probabilities are combined.
 
 
@@ -310,16 +287,6 @@ def test_random_order_is_below_set_probability_minus_log_n_factorial(decoder, se
         random = OBJECTIVES["random-order"](decoder, encoding, label_sets, 24)
         whole = OBJECTIVES["set-probability"](decoder, encoding, label_sets, 24)
         assert (random < whole - log(factorial(len(labels)))).all()
-
-
-@pytest.mark.parametrize("labels", [(), (2,), (0, 1), (1, 2, 3), (0, 1, 2, 3)], ids=len)
-def test_random_order_equals_that_bound_when_all_orders_are_as_likely(labels):
-    truth = random_set_probs(4)
-    decoder = UniformOrderDecoder(truth)
-    for n_orders in (1, 5, 24):
-        value = OBJECTIVES["random-order"](decoder, documents(), sets_of([labels]), n_orders)
-        expected = log(truth[frozenset(labels)]) - log(factorial(len(labels)))
-        assert float(value) == pytest.approx(expected, abs=1e-4)
 
 
 @EVERY_DECODER

@@ -59,22 +59,6 @@ def test_orders_are_drawn_as_often_as_the_restricted_model_says():
             assert chisquare(found, [n_orders * p for p in expected]).pvalue > 0.001
 
 
-def test_draws_repeat_with_the_seed():
-    decoder, label_sets = TableDecoder(4), label_rows([(0, 1, 2, 3)])
-    drawn = []
-    for seed in (0, 0, 1):
-        torch.manual_seed(seed)
-        drawn.append(sample_orders(decoder, documents(), label_sets, 20).tolist())
-    assert drawn[0] == drawn[1] != drawn[2]
-
-
-@pytest.mark.parametrize("n_orders", [1, 5])
-def test_empty_sets_have_empty_orders(n_orders):
-    nothing = torch.empty(2, 0, dtype=torch.long)
-    orders = sample_orders(TableDecoder(4, n_documents=2), documents(2), nothing, n_orders)
-    assert orders.shape == (2, n_orders, 0)
-
-
 def test_a_label_of_hardly_any_probability_is_drawn_when_it_must_be():
     decoder = TableDecoder(4)
     decoder.table[..., 2] = -80.0

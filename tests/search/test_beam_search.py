@@ -182,19 +182,6 @@ def test_beams_grow_with_the_step_and_never_exceed_the_orders_of_the_set(size, e
     assert n_prefixes(decoder) == expected
 
 
-def test_a_batch_of_small_sets_costs_no_more_than_the_largest_of_them():
-    decoder = TableDecoder(5, n_documents=3)
-    search_orders(decoder, documents(3), label_rows([(0, 4), (2,), (1, 3)])[:, None], 12)
-    assert n_prefixes(decoder) == [1, 2, 2]
-
-
-@pytest.mark.parametrize("beam_width", [1, 4, 12])
-def test_beams_never_exceed_the_width(beam_width):
-    decoder = TableDecoder(5)
-    search_orders(decoder, documents(), label_rows([range(5)])[:, None], beam_width)
-    assert n_prefixes(decoder) == [1, *(min(beam_width, n) for n in (5, 20, 60, 120, 120))]
-
-
 def test_a_search_ends_when_all_sequences_have_stopped():
     decoder = TableDecoder(5)
     decoder.table[..., -1] = 100.0
@@ -215,16 +202,6 @@ def test_searches_of_a_document_share_the_prefixes_they_have_in_common():
         }
         assert len(prefixes) == len(wanted), "no prefix is computed twice"
         assert set(prefixes) == wanted
-
-
-@settings(max_examples=30)
-@given(beam_width=st.integers(1, 30), seed=st.integers(0, 5))
-def test_no_prefix_is_computed_twice_in_a_step(beam_width, seed):
-    decoder = TableDecoder(4, seed=seed)
-    every_set = [(0, 1, 2, 3), (0, 1, 2), (1, 2, 3), (2, 3), (0, 1), (3,)]
-    search_orders(decoder, documents(), label_rows(every_set)[None], beam_width)
-    for (prefixes,) in decoder.prefixes:
-        assert len(set(prefixes)) == len(prefixes)
 
 
 def test_the_memory_of_the_encoder_is_never_copied():

@@ -8,12 +8,10 @@ from brute_force_sequences import (
     STEPPING_DECODERS,
     TEXTS,
     TableDecoder,
-    UniformOrderDecoder,
     as_tuple,
     batch_of,
     documents,
     label_rows,
-    random_set_probs,
     set_log_probs,
     tiny_network,
 )
@@ -98,18 +96,6 @@ def test_sets_whose_best_orders_have_the_known_label_late_are_found_too():
 
 @EVERY_DECODER
 @pytest.mark.parametrize("beam_width", [1, 5])
-def test_knowing_nothing_gives_what_algorithm_3_gives(decoder, beam_width):
-    network = tiny_network(decoder)
-    encoding = network.encode(batch_of())
-    expected = most_probable_sets(network.decoder, encoding, beam_width, 50)
-    nothing = [()] * len(TEXTS)
-    found = complete(network.decoder, encoding, nothing, nothing, beam_width)
-    assert torch.equal(found.labels, expected.labels)
-    torch.testing.assert_close(found.log_probs, expected.log_probs)
-
-
-@EVERY_DECODER
-@pytest.mark.parametrize("beam_width", [1, 5])
 def test_what_else_is_in_the_batch_and_known_of_it_changes_nothing(decoder, beam_width):
     network = tiny_network(decoder)
     together = complete(network.decoder, network.encode(batch_of()), PRESENT, ABSENT, beam_width)
@@ -122,18 +108,6 @@ def test_what_else_is_in_the_batch_and_known_of_it_changes_nothing(decoder, beam
         assert found == pytest.approx(alone, abs=1e-4)
     nothing_known = most_probable_sets(network.decoder, network.encode(batch_of()), beam_width, 50)
     assert list(found_sets(together, 1)) == list(found_sets(nothing_known, 1))
-
-
-def test_the_conditional_distribution_of_a_known_one_is_found():
-    truth = random_set_probs(4)
-    scored = complete(UniformOrderDecoder(truth), documents(), [(2,)], [(0,)])
-    expected = {labels: p for labels, p in truth.items() if 2 in labels and 0 not in labels}
-    found = scored.log_probs[0].softmax(0)
-    total = sum(expected.values())
-    for row, share in zip(scored.labels[0], found.tolist(), strict=True):
-        if share:
-            assert share == pytest.approx(expected[frozenset(as_tuple(row))] / total, abs=1e-3)
-    assert int((found > 0).sum()) == len(expected)
 
 
 def test_the_first_labels_of_a_search_come_first_in_any_order():

@@ -100,62 +100,6 @@ def test_the_certificate_never_lies(n_labels, width, max_labels, n_exact):
                 assert truth[best] >= max(truth.values()) - ROUNDING
 
 
-def test_exact_sums_can_change_the_order_and_prove_more():
-    n_proved = []
-    for n_exact in (0, 4):
-        is_proved = []
-        for seed in range(8):
-            decoder, encoding = order_free(6, seed)
-            found = search_sets(decoder, encoding, 6, 50)
-            if n_exact:
-                found = exactly(decoder, encoding, found, n_exact)
-            is_proved += found.certificate.is_proved.tolist()
-        n_proved.append(sum(is_proved))
-    assert 0 < n_proved[0] < n_proved[1]
-
-
-def test_what_is_left_is_what_the_search_did_not_look_at():
-    """Cut off at one label, a search as wide as the labels has the sets of up to one exactly."""
-    decoder, encoding = order_free(4)
-    found = search_sets(decoder, encoding, 4, max_labels=1)
-    for row, truth in enumerate(truths(decoder, encoding)):
-        larger = sum(prob for labels, prob in truth.items() if len(labels) > 1)
-        is_done = float(found.certificate.left[row]) < 1e-6 or found.labels.shape[2] < 1
-        assert is_done or float(found.certificate.left[row]) == pytest.approx(larger, abs=1e-5)
-
-
-def test_what_was_found_is_left_and_was_pruned_is_all_there_is():
-    decoder, encoding = order_free(6)
-    for width in (1, 3, 8):
-        found = search_sets(decoder, encoding, width, 50, n_sets=64)  # to the last level
-        total = found.log_probs.exp().sum(1) + found.certificate.pruned
-        torch.testing.assert_close(total, torch.ones(len(TEXTS)), atol=1e-4, rtol=0)
-
-
-def test_a_search_that_the_limit_cuts_off_may_prove_nothing():
-    """All the probability may be on larger sets than are allowed."""
-    decoder, encoding = order_free(6)
-    with torch.no_grad():
-        decoder.output.bias[-1] -= 20.0  # STOP comes last
-    found = search_sets(decoder, encoding, 12, max_labels=2)
-    assert not found.certificate.is_proved.any()
-
-
-def test_the_neighbours_of_a_document_change_nothing():
-    decoder, _ = order_free(6)
-    network = tiny_network("order-free", n_labels=6)
-    together = search_sets(network.decoder, network.encode(batch_of()), 4, 50)
-    for row, text in enumerate(TEXTS):
-        alone = search_sets(network.decoder, network.encode(batch_of([text])), 4, 50)
-        S = alone.labels.shape[2]
-        assert torch.equal(alone.labels[0], together.labels[row][:, :S])
-        torch.testing.assert_close(alone.log_probs[0], together.log_probs[row])
-        torch.testing.assert_close(
-            alone.certificate.pruned[0], together.certificate.pruned[row], atol=1e-5, rtol=0
-        )
-        assert alone.certificate.is_proved[0] == together.certificate.is_proved[row]
-
-
 def test_equal_keys_are_added_up():
     keys = torch.tensor([[7, 3, 7, 5, 3, 7]])
     log_masses = torch.tensor([[0.1, 0.2, 0.15, 0.3, 0.05, 0.01]]).log()

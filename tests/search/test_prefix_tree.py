@@ -47,18 +47,6 @@ def test_sets_left_out_are_none_of_the_best(seed, width, n_sets):
     torch.testing.assert_close(found.log_probs[:, :n_sets], expected.log_probs[:, :n_sets])
 
 
-def test_a_prefix_is_computed_once():
-    decoder, encoding = encode(0)
-    tree = PrefixTree(decoder, encoding)
-    documents = torch.arange(len(TEXTS))
-    search_in_tree(tree, documents, None, 12, 50)
-    n_rows = [len(level.keys) for level in tree.levels]
-    search_in_tree(tree, documents, None, 12, 50)
-    assert [len(level.keys) for level in tree.levels] == n_rows
-    for level in tree.levels:
-        assert len(level.keys.unique()) == len(level.keys)
-
-
 def test_a_set_without_hope_is_dropped_before_its_orders_are_computed():
     decoder, encoding = encode(0)
     tree = PrefixTree(decoder, encoding)

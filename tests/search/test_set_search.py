@@ -64,29 +64,6 @@ def test_a_search_as_wide_as_the_orders_gives_the_exact_set_probability(decoder)
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
 
 
-@EVERY_DECODER
-def test_a_narrower_search_is_a_lower_bound_that_grows_with_the_beam(decoder):
-    """From half of the orders on, no prefix is lost before its last choice: more is found."""
-    network = tiny_network(decoder)
-    encoding = network.encode(batch_of())
-    truth = set_log_probs(network.decoder, encoding)[frozenset(range(4))]
-    label_sets = torch.arange(4).expand(len(TEXTS), 1, 4)
-    found = torch.stack(
-        [set_log_prob(network.decoder, encoding, label_sets, width)[:, 0] for width in range(1, 25)]
-    )
-    assert (found[:-1] < truth).all()
-    assert (found[12:] > found[11:-1]).all()
-    torch.testing.assert_close(found[-1], truth, atol=1e-4, rtol=1e-4)
-
-
-def test_on_average_every_beam_more_finds_more():
-    """Not always: a wider beam may drop a prefix for two whose orders turn out worse."""
-    decoder, label_sets = TableDecoder(4, n_documents=100), torch.arange(4).expand(100, 1, 4)
-    found = [set_log_prob(decoder, documents(100), label_sets, width) for width in range(1, 25)]
-    on_average = torch.stack(found).exp().mean((1, 2))
-    assert (on_average[1:] > on_average[:-1]).all()
-
-
 @pytest.mark.parametrize("beam_width", [1, 3, 8, 20])
 def test_no_beam_gives_any_set_more_than_its_probability(beam_width):
     decoder, encoding = TableDecoder(4, n_documents=20), documents(20)
@@ -97,25 +74,6 @@ def test_no_beam_gives_any_set_more_than_its_probability(beam_width):
         assert 1 <= len(found) <= beam_width
         for labels, log_prob in found.items():
             assert log_prob <= float(truth[labels][document]) + 1e-4
-
-
-def test_the_second_search_only_adds_to_what_the_first_found():
-    """The sequences of a set that the first search found are among its orders."""
-    decoder, encoding = TableDecoder(4, n_documents=20), documents(20)
-    scored = most_probable_sets(decoder, encoding, 24, max_labels=50)
-    for document in range(20):
-        found = found_sets(scored, document)
-        sums = {}
-        for row, log_prob in zip(
-            scored.sequences.labels[document, 0],
-            scored.sequences.log_probs[document, 0],
-            strict=True,
-        ):
-            labels = frozenset(as_tuple(row))
-            sums[labels] = sums.get(labels, 0.0) + float(log_prob.exp())
-        assert set(sums) == set(found)
-        for labels, probability in sums.items():
-            assert float(torch.tensor(found[labels]).exp()) >= probability - 1e-5
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -145,34 +103,6 @@ def test_no_set_is_larger_than_the_limit(max_labels):
     assert set(found) == {labels for labels in truth if len(labels) <= max_labels}
     for labels, log_prob in found.items():
         assert log_prob == pytest.approx(float(truth[labels]), abs=1e-4)
-
-
-@EVERY_DECODER
-@pytest.mark.parametrize("beam_width", [1, 5])
-def test_what_else_is_in_the_batch_changes_nothing(decoder, beam_width):
-    network = tiny_network(decoder)
-    together = most_probable_sets(network.decoder, network.encode(batch_of()), beam_width, 50)
-    for document, text in enumerate(TEXTS):
-        encoding = network.encode(batch_of([text]))
-        alone = found_sets(most_probable_sets(network.decoder, encoding, beam_width, 50), 0)
-        found = found_sets(together, document)
-        assert list(found) == list(alone)
-        assert list(found.values()) == pytest.approx(list(alone.values()), abs=1e-4)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@EVERY_DECODER
-def test_the_device_changes_nothing(decoder):
-    network, batch = tiny_network(decoder), batch_of()
-    on_cpu = most_probable_sets(network.decoder, network.encode(batch), EVERYTHING, 50)
-    network.cuda()
-    encoding = network.encode(batch.to(torch.device("cuda")))
-    on_gpu = most_probable_sets(network.decoder, encoding, EVERYTHING, 50)
-    for document in range(len(TEXTS)):
-        expected, found = found_sets(on_cpu, document), found_sets(on_gpu, document)
-        assert set(found) == set(expected)
-        for labels, log_prob in found.items():
-            assert log_prob == pytest.approx(expected[labels], abs=0.02)  # TF32
 
 
 def test_sequences_of_one_set_are_one_set():

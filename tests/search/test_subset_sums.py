@@ -1,6 +1,6 @@
 """Sums over subsets are sums over orders, when the decoder forgets the order."""
 
-from itertools import combinations, permutations
+from itertools import permutations
 
 import pytest
 import torch
@@ -28,13 +28,6 @@ def test_the_sum_over_subsets_is_the_sum_over_orders(seed):
     decoder, encoding = order_free(seed=seed)
     for labels, wanted in set_log_probs(decoder, encoding).items():
         torch.testing.assert_close(by_subsets(decoder, encoding, [labels] * B), wanted)
-
-
-def test_the_probabilities_of_all_sets_sum_to_one():
-    decoder, encoding = order_free(n_labels=7)
-    every = [set(chosen) for n in range(8) for chosen in combinations(range(7), n)]
-    log_probs = torch.stack([by_subsets(decoder, encoding, [each] * B) for each in every])
-    torch.testing.assert_close(log_probs.exp().sum(0), torch.ones(B))
 
 
 @pytest.mark.parametrize("exact_up_to", [EXACT_UP_TO, 3, 1, 0])

@@ -76,26 +76,12 @@ def test_marginals_are_the_share_of_the_sets_that_hold_the_label(documents, shif
             assert marginals[row, label] == pytest.approx(share, abs=1e-5)
 
 
-def test_documents_without_candidates_have_no_labels():
-    labels = np.array([[[0, 1], [2, -1]], [[0, 1], [1, -1]]], dtype=np.int32)
-    log_probs = np.array([[-np.inf, -np.inf], [0.0, -np.inf]])
-    marginals = SetCandidates(labels, log_probs).marginals(3)
-    assert marginals.tolist() == [[0, 0, 0], [1, 1, 0]]
-
-
 @pytest.mark.parametrize("shape", [(0, 3, 2), (2, 0, 2), (2, 3, 0)])
 def test_no_documents_candidates_or_labels_have_marginals_of_zero(shape):
     nothing = SetCandidates(np.zeros(shape, dtype=np.int32), np.zeros(shape[:2]))
     marginals = nothing.marginals(4)
     assert marginals.shape == (shape[0], 4)
     assert not marginals.any()
-
-
-@given(documents_with_chances)
-def test_what_the_candidates_leave_out_is_missing(documents):
-    scaled = [{key: p / 8 for key, p in chances.items()} for chances in documents]
-    missing = as_candidates(scaled).missing_mass()
-    np.testing.assert_allclose(missing, [1 - sum(each.values()) for each in scaled], atol=1e-9)
 
 
 @given(documents_with_chances, st.lists(st.integers(0, 5), max_size=3, unique=True))

@@ -11,7 +11,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.text.joint import join_rows
 from setrnn.systems.candidates import SetCandidates, pack_labels
 from setrnn.systems.known import Known, make_completions
-from setrnn.systems.limits import Limits, no_limits
+from setrnn.systems.limits import no_limits
 from setrnn.systems.mixture import MixtureSystem, relabel, unite
 from setrnn.systems.mixture_candidates import Weights
 from setrnn.systems.predicting import BatchSearch
@@ -202,14 +202,6 @@ def test_if_no_member_allows_a_set_the_present_labels_are_left():
 
 
 @pytest.mark.parametrize("rule", SET_RULES)
-def test_limits_hold(tables, rule):
-    wanted = Limits(min_labels=1, max_labels=2).for_labels(LABELS, None)
-    chosen = choose(mixture(tables, WEIGHTS), rule, wanted)
-    sizes = (chosen.labels >= 0).sum(axis=1)
-    assert ((sizes >= 1) & (sizes <= 2)).all()
-
-
-@pytest.mark.parametrize("rule", SET_RULES)
 def test_a_member_with_another_order_of_the_labels_predicts_the_same(tables, rule):
     own_ids = np.array([2, 0, 3, 1])  # the id of each label in the other order
     places = [SETS.index(tuple(sorted(own_ids[list(each)]))) for each in SETS]
@@ -238,12 +230,6 @@ def test_members_read_the_rows_of_their_own_tokenizer(tables):
     np.testing.assert_array_equal(
         candidates.log_probs, mixture(tables[:2]).candidates(TOKENS, 4).log_probs
     )
-
-
-def test_a_set_may_be_as_large_as_the_strictest_member_allows():
-    members = [table(0), table(1, limit=3), table(2, limit=2)]
-    assert mixture(members).max_labels == 2
-    assert mixture(members[:1]).max_labels is None
 
 
 def test_the_union_keeps_the_best_of_each_member_and_then_the_most_probable():

@@ -4,7 +4,7 @@ import pytest
 from setrnn.systems.candidates import pack_labels
 from setrnn.systems.limits import no_limits
 from setrnn.systems.predicting import NO_RULE, BatchSearch, Question, group_sets
-from setrnn.systems.rules import MANY_SETS, RULES, count_candidates, find_rule
+from setrnn.systems.rules import MANY_SETS, RULES
 from setrnn.systems.rules.marginal_rules import Thresholds
 
 
@@ -44,23 +44,6 @@ def test_marginals_are_searched_for_if_only_sequences_were(taggers, tokens, monk
     found = BatchSearch(system, tokens, {"sequences": 1}).many_sets()
     assert searches == ["sequences", "sets"]
     np.testing.assert_array_equal(found.labels, expected.labels)
-
-
-@pytest.mark.parametrize("rule", [name for name in RULES if not RULES[name].needs_thresholds])
-def test_the_chosen_sets_are_those_the_tagger_predicts(tagger, tokens, rule):
-    chosen_rule = find_rule(rule)
-    if rule not in tagger.rules:
-        pytest.skip("the system emits no sequences")
-    limits = no_limits(len(tagger.labels))
-    n_sets = count_candidates(chosen_rule, 1, limits)
-    search = BatchSearch(tagger.system, tokens, {chosen_rule.source: n_sets})
-    chosen = search.choose(rule, limits)
-    for row, log_prob, prediction in zip(
-        chosen.labels, chosen.log_probs, tagger.tag_tokens(tokens, rule), strict=True
-    ):
-        names = tuple(tagger.labels.names[label] for label in row if label >= 0)
-        assert names == prediction.labels
-        assert np.exp(log_prob) == prediction.probability
 
 
 def thresholds_of(tagger):

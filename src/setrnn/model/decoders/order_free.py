@@ -20,7 +20,7 @@ from setrnn.model.devices import without_values
 from setrnn.model.dropout import Dropout
 from setrnn.model.interfaces import Encoding, State
 from setrnn.model.layouts import Subsets
-from setrnn.model.products import WeightProducts
+from setrnn.model.weight_products import WeightProducts
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -5,7 +5,7 @@ from copy import deepcopy
 import torch
 from torch import nn
 
-from setrnn.model.products import WeightProducts
+from setrnn.model.weight_products import WeightProducts
 
 
 def test_products_of_weights_are_kept_until_a_weight_changes():
