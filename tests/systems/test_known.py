@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from setrnn.errors import ConfigError, DataError
+from setrnn.errors import ConfigError
 from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.known import (
     Known,
@@ -20,18 +20,6 @@ def test_known_labels_are_padded_marked_and_taken_by_row():
     assert KNOWN.is_absent(4).tolist() == [[1, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 0]]
     assert KNOWN.rows(np.array([2, 0])).present.tolist() == [[2, -1], [1, 3]]
     assert KNOWN.rows(slice(1, 2)).absent.tolist() == [[1, 2]]
-
-
-def test_a_label_that_is_present_and_absent_is_refused_by_document_and_label():
-    with pytest.raises(DataError, match="Document 1: label 2 is known to be present and") as error:
-        Known.of([[0], [1, 2]], [[1], [2]])
-    assert "\n" not in str(error.value)
-
-
-def test_too_many_present_labels_are_refused():
-    KNOWN.check_sizes(2)
-    with pytest.raises(DataError, match=r"Document 0: 2 labels .* at most 1"):
-        KNOWN.check_sizes(1)
 
 
 def test_nothing_known_is_none_and_sequences_are_not_completed():

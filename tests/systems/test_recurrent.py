@@ -14,7 +14,6 @@ from brute_force_sequences import (
 )
 from setrnn.config import Config, ModelSettings, SearchSettings
 from setrnn.data.ragged import Ragged
-from setrnn.errors import DataError
 from setrnn.methods import METHODS
 from setrnn.systems.known import Known
 from setrnn.systems.registry import find_system
@@ -115,9 +114,3 @@ def test_prediction_has_no_dropout_and_leaves_training_as_it_was(is_training):
     system.network.train(is_training)
     assert_same_candidates(system.candidates(TOKENS, 16), expected)
     assert system.network.training == is_training
-
-
-def test_more_present_labels_than_a_set_may_have_are_refused():
-    system = make_system(beam_width=2, max_labels=1)
-    with pytest.raises(DataError, match=r"Document 0: 2 labels .* at most 1"):
-        system.candidates(TOKENS, 2, known=KNOWN)

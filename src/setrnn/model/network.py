@@ -17,8 +17,8 @@ from setrnn.model.devices import without_values
 from setrnn.model.encoders import find_encoder
 from setrnn.model.evidence import LabelEvidence
 from setrnn.model.interfaces import Encoding
-from setrnn.model.weight_products import keep_products
 from setrnn.model.shortlist import LABELS_PER_PLACE, ShortlistEvidence
+from setrnn.model.weight_products import keep_products
 from setrnn.model.wide import WideEvidence
 from setrnn.model.windows import encode_windows, find_window
 from setrnn.progress import OnProgress, ignore_progress

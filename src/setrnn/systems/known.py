@@ -11,7 +11,7 @@ import numpy as np
 import scipy  # scipy.special is imported where it is first used
 
 from setrnn.data.ragged import Ragged
-from setrnn.errors import ConfigError, DataError
+from setrnn.errors import ConfigError
 from setrnn.systems.candidates import Bools, Floats, Ids, Ints, SetCandidates, pack_labels, widen
 
 
@@ -19,7 +19,8 @@ from setrnn.systems.candidates import Bools, Floats, Ids, Ints, SetCandidates, p
 class Known:
     """For each document, the labels that its set must contain and those it must not contain.
 
-    By their names, the known labels of one document are `setrnn.data.example.KnownLabels`.
+    By their names, the known labels of one document are `setrnn.data.example.KnownLabels`; what
+    contradicts itself or the model is refused before names become ids.
 
     Example: of two documents, the first has label 3 and not label 1.
 
@@ -30,21 +31,6 @@ class Known:
 
     present: Ids  # (n, R) ids, padded with -1
     absent: Ids  # (n, A) ids, padded with -1
-
-    def __post_init__(self) -> None:
-        """Raise DataError if a label is known to be both right and wrong."""
-        if len(self.present) != len(self.absent):
-            raise DataError(
-                f"Present labels are given for {len(self.present):,} documents, absent ones for "
-                f"{len(self.absent):,}. Give one row per document."
-            )
-        is_both = (self.present[:, :, None] == self.absent[:, None]).any(2) & (self.present >= 0)
-        if is_both.any():
-            document, place = (int(each[0]) for each in np.nonzero(is_both))
-            raise DataError(
-                f"Document {document}: label {self.present[document, place]} is known to be "
-                "present and to be absent. Remove it from one."
-            )
 
     @classmethod
     def of(cls, present: Sequence[Sequence[int]], absent: Sequence[Sequence[int]]) -> Known:
@@ -70,17 +56,6 @@ class Known:
     def is_absent(self, n_labels: int) -> Bools:
         """Mark the labels that no set may contain: (n, L)."""
         return _mark(self.absent, n_labels)
-
-    def check_sizes(self, max_labels: int) -> None:
-        """Raise DataError if more labels are present than a set of the model may have."""
-        sizes = (self.present >= 0).sum(1)
-        if (sizes > max_labels).any():
-            document = int(np.argmax(sizes > max_labels))
-            raise DataError(
-                f"Document {document}: {sizes[document]} labels are known to be present, but the "
-                f"model's sets have at most {max_labels}. Give fewer, or train with a larger "
-                "model.max_labels."
-            )
 
 
 def check_known(known: Known | None, sources: Collection[str]) -> Known | None:

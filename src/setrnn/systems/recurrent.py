@@ -92,7 +92,6 @@ class RecurrentSystem(NeuralSystem):
 
     def _completions(self, tokens: Ragged, known: Known) -> SetCandidates:
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
-        known.check_sizes(max_labels)
 
         def search(rows: Rows, encoding: Encoding) -> ScoredSets:
             present = self.sets_on_device(known.present, rows)
