@@ -4,9 +4,7 @@ import pytest
 from tokenizers import Regex, pre_tokenizers
 
 from setrnn.config import TextSettings
-from setrnn.data.example import Example
-from setrnn.data.preparing import prepare
-from setrnn.data.text.alignment import read_text, words_of
+from setrnn.data.text.alignment import read_text
 from setrnn.data.text.subwords import SubwordEncoder
 from setrnn.data.text.words import (
     LONGEST_RUN,
@@ -54,12 +52,6 @@ def test_no_text_defeats_the_learning_of_a_vocabulary():
     assert learned.token_to_id("rain") is not None
 
 
-def test_a_document_of_digits_is_prepared_beside_the_others(tmp_path):
-    examples = [Example("1", DIGITS, ("x",)), Example("2", "rain rain", ("y",))]
-    prepared = prepare({"train": lambda: examples}, tmp_path / "p", "p", TextSettings(), {})
-    assert len(prepared.split("train")) == 2
-
-
 def test_a_run_without_spaces_is_broken_only_beyond_the_limit():
     run = "a" * LONGEST_RUN
     text = f"{run} {run}\n{run}"
@@ -86,11 +78,6 @@ def test_what_a_number_is_has_not_changed(encoder):
     }
     found = {text: [encoder.tokens[each] for each in encoder.encode([text])[0]] for text in texts}
     assert found == texts
-
-
-def test_a_run_that_was_broken_can_be_explained(encoder):
-    text = break_runs("9" * 250_000 + " rain")
-    assert [word.text for word in words_of(encoder, text)][-1] == "rain"
 
 
 @pytest.fixture

@@ -9,14 +9,12 @@ from tokenizers import Tokenizer
 from setrnn.config import Config, EncoderSettings, TextSettings
 from setrnn.data.cache import Source, prepared_path
 from setrnn.data.example import Example
-from setrnn.data.preparing import prepare
 from setrnn.data.text.subwords import (
     SubwordEncoder,
     check_same_tokenizer,
     load_text_encoder,
     pretrained_encoder,
 )
-from setrnn.data.text.words import TextEncoder
 from setrnn.errors import DataError, MissingExtraError, ModelError
 from tiny_transformers import minilm, tiny_tokenizer
 
@@ -46,17 +44,6 @@ def tokens_of(encoder, *texts, **more):
 
 def test_a_text_becomes_the_tokenizers_own_subwords_with_its_special_tokens(encoder):
     assert tokens_of(encoder, "Clubs bank") == [["[CLS]", "club", "##s", "bank", "[SEP]"]]
-
-
-def test_nothing_is_padded_and_the_length_is_ours(encoder):
-    rows = encoder.encode(TEXTS)
-    assert rows.lengths.tolist()[1:4] == [2, 12, 3]
-    assert (rows.values < encoder.n_tokens).all()
-
-
-def test_a_long_text_keeps_its_last_special_token(encoder):
-    (row,) = tokens_of(encoder, "the court " * 40)
-    assert row == ["[CLS]", *["the", "court"] * 5, "[SEP]"]
 
 
 def test_what_is_beside_a_text_changes_nothing(encoder):
@@ -100,15 +87,6 @@ def test_ids_without_a_token_count(tmp_path):
 
 def examples():
     return iter([Example("a", "the rain", ("x",)), Example("b", "clubs", ("x", "y"), ("film",))])
-
-
-def test_the_prepared_form_holds_the_subword_ids(settings, encoder, tmp_path):
-    prepared = prepare({"train": examples}, tmp_path / "p", "p", settings, {})
-    assert isinstance(prepared.encoder, SubwordEncoder)
-    rows = [row.tolist() for row in prepared.split("train").tokens]
-    expected = encoder.encode(["the rain", "clubs"], [[], ["film"]])
-    assert rows == [row.tolist() for row in expected]
-    assert prepared.description["n_tokens"] == encoder.n_tokens
 
 
 def test_the_cache_depends_on_what_the_tokenizer_is_not_on_where_it_lies(folder, tmp_path):
@@ -155,12 +133,6 @@ def test_a_folder_without_a_tokenizer_is_one_line(tmp_path):
         pretrained_encoder(TextSettings(tokenizer=str(tmp_path)))
 
 
-def test_a_damaged_tokenizer_is_one_line(tmp_path):
-    (tmp_path / "tokenizer.json").write_text('{"version": "1.0", "mod')
-    with pytest.raises(ModelError, match="is not a tokenizer file, or is cut short"):
-        pretrained_encoder(TextSettings(tokenizer=str(tmp_path)))
-
-
 def test_a_hub_that_does_not_answer_is_one_line(monkeypatch):
     import transformers
 
@@ -188,10 +160,6 @@ def test_without_the_library_the_extra_is_named(monkeypatch, tmp_path):
     (tmp_path / "vocab.txt").write_text("[PAD]")
     with pytest.raises(MissingExtraError, match=r"pip install 'setrnn\[hf\]'"):
         pretrained_encoder(TextSettings(tokenizer=str(tmp_path)))
-
-
-def test_words_stay_what_they_are(small_prepared):
-    assert type(small_prepared.encoder) is TextEncoder
 
 
 def test_minilm_reads_as_its_own_library_does():
