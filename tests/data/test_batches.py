@@ -27,13 +27,6 @@ def rows_and_choice(draw):
     return rows, np.array(chosen, dtype=np.int64)
 
 
-@given(rows_and_choice())
-def test_taken_rows_are_the_rows_in_the_order_asked(case):
-    rows, chosen = case
-    taken = Ragged.from_lists(rows).take(chosen)
-    assert [row.tolist() for row in taken] == [rows[row] for row in chosen]
-
-
 @given(rows_and_choice(), st.data())
 def test_a_batch_holds_the_documents_in_the_order_asked(case, data):
     rows, chosen = case
@@ -64,16 +57,6 @@ def test_a_batch_without_labels_has_empty_sets():
     assert batch.labels.shape == (2, 0)
     assert batch.tokens.tolist() == [[1, 2], [0, 0]]
     assert batch.lengths.tolist() == [2, 1], "an empty document has a word of padding"
-
-
-def test_a_batch_of_empty_documents_has_one_column():
-    batch = make_batch(Ragged.from_lists([[], []]), None, np.arange(2))
-    assert batch.tokens.tolist() == [[0], [0]]
-
-
-def test_on_the_cpu_a_batch_stays_where_it_is():
-    batch = make_batch(Ragged.from_lists([[1, 2]]), None, np.arange(1))
-    assert batch.to(torch.device("cpu")) is batch
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -136,14 +119,6 @@ def test_the_few_largest_sets_share_a_fourth_of_the_batches():
     assert sum(each > 0 for each in n_large) <= len(batches) // 4 + 2
     assert max(n_large) <= 24
     assert sum(n_large) == (set_sizes > 3).sum()
-
-
-def test_training_batches_come_in_random_order():
-    lengths = np.arange(1, 401)
-    batches = training_batches(lengths, np.ones_like(lengths), 10, np.random.default_rng(0))
-    longest = [int(lengths[batch].max()) for batch in batches]
-    assert longest != sorted(longest)
-    assert longest != sorted(longest, reverse=True)
 
 
 @given(some_lengths, st.integers(1, 9), st.integers(1, 40))

@@ -12,7 +12,6 @@ from setrnn.data.prepared import (
     DESCRIPTION_FILE,
     Prepared,
     SplitWriter,
-    is_prepared,
     write_description,
 )
 from setrnn.data.ragged import Ragged
@@ -92,13 +91,6 @@ def test_the_largest_token_id_is_kept(tmp_path, n_tokens):
     assert split.tokens[0].tolist() == [n_tokens - 1, 1]
 
 
-def test_a_stretch_of_ids_is_a_slice(small_prepared):
-    split = small_prepared.split("test")
-    everything = split.ids(0, len(split))
-    assert split.ids(3, 7) == everything[3:7]
-    assert split.ids(5, 5) == []
-
-
 def test_the_arrays_are_memory_mapped_and_read_only(small_prepared):
     for name in small_prepared.splits:
         split = small_prepared.split(name)
@@ -115,13 +107,6 @@ def test_opening_leaves_the_folder_as_it_is(small_prepared, folder):
     assert prepared.encoder.n_tokens == prepared.description["n_tokens"]
     assert len(prepared.labels) == prepared.description["n_labels"]
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
-
-
-def test_the_description_tells_what_is_inside(small_prepared, small_examples):
-    assert small_prepared.name == "newsroom"
-    assert small_prepared.splits == ["train", "valid", "test"]
-    for name, examples in small_examples.items():
-        assert len(small_prepared.split(name)) == len(examples)
 
 
 def test_a_split_that_is_not_there_is_refused_with_those_that_are(small_prepared):
@@ -237,9 +222,3 @@ def test_ids_and_offsets_out_of_range_are_refused_without_a_hash(
 
 def test_a_repeated_label_is_refused(tmp_path):
     refused(lambda: write_split(tmp_path / "prepared", [[("1", [3], [5, 5])]]))
-
-
-def test_only_a_prepared_folder_is_taken_for_one(small_prepared, tmp_path):
-    assert is_prepared(small_prepared.folder)
-    assert not is_prepared(tmp_path)
-    assert not is_prepared(tmp_path / "absent")

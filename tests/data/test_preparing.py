@@ -4,7 +4,6 @@ from functools import partial
 from hashlib import blake2b
 from itertools import product
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -44,29 +43,6 @@ def distinct_words(n):
     """Words that differ from each other, in no order of the alphabet."""
     every = ["".join(letters) for letters in product(string.ascii_lowercase, repeat=3)]
     return [every[i * 7919 % len(every)] + "q" for i in range(n)]
-
-
-@pytest.mark.parametrize("split", ["train", "valid", "test"])
-def test_a_split_holds_what_encoding_its_examples_gives(small_prepared, small_examples, split):
-    examples = small_examples[split]
-    ids, tokens, labels = documents(small_prepared.split(split))
-    assert ids == [example.id for example in examples]
-    expected = small_prepared.encoder.encode(
-        [example.text for example in examples], [example.features for example in examples]
-    )
-    assert tokens == [row.tolist() for row in expected]
-    names = [*small_prepared.labels.names, *small_prepared.unseen_labels]
-    assert [{names[label] for label in row} for row in labels] == [
-        set(example.labels) for example in examples
-    ]
-    assert all(row == sorted(set(row)) for row in labels)
-
-
-def test_labels_are_counted_over_train(small_prepared, small_examples):
-    counts = Counter(label for example in small_examples["train"] for label in example.labels)
-    found = dict(zip(small_prepared.labels.names, small_prepared.labels.counts, strict=True))
-    assert found == counts
-    assert list(small_prepared.labels.counts) == sorted(counts.values(), reverse=True)
 
 
 def test_frequent_features_are_tokens_and_rare_ones_are_not(tmp_path):
@@ -133,36 +109,6 @@ def test_the_vocabulary_sample_has_the_size_asked_for_and_no_order(tmp_path, lim
         assert turned.encoder.tokens[3:] == taken
 
 
-def test_the_vocabulary_sample_is_even(tmp_path):
-    text_settings = TextSettings(min_count=1, vocabulary_documents=200, stop_words="none")
-    words = distinct_words(2000)
-    prepared = prepared_from(tmp_path / "p", text_settings, train=examples_with(words))
-    taken = [words.index(token) for token in prepared.encoder.tokens[3:]]
-    tenths = np.bincount(np.array(taken) // 200, minlength=10)
-    assert tenths.min() >= 8  # 20 are expected of each
-    assert tenths.max() <= 36
-
-
-def test_the_sample_does_not_limit_labels_and_features(tmp_path, monkeypatch):
-    set_batch(monkeypatch, 2)
-    train = [Example(str(i), "x", (f"label{i}",), (f"feature{i}",)) for i in range(20)]
-    text_settings = TextSettings(min_count=1, vocabulary_documents=1)
-    prepared = prepared_from(tmp_path / "p", text_settings, train=train)
-    assert len(prepared.labels) == 20
-    assert sum("[feature]" in token for token in prepared.encoder.tokens) == 20
-
-
-def test_a_corpus_without_a_word_or_a_label_can_be_prepared(tmp_path):
-    prepared = prepared_from(tmp_path / "p", train=[Example("1", ""), Example("2", "")])
-    assert documents(prepared.split("train")) == (["1", "2"], [[], []], [[], []])
-    assert len(prepared.labels) == 0
-
-
-def test_an_empty_split_stays_empty(tmp_path):
-    prepared = prepared_from(tmp_path / "p", train=examples_with(["rain"]), valid=[])
-    assert documents(prepared.split("valid")) == ([], [], [])
-
-
 @pytest.mark.parametrize("splits", [{"test": []}, {"valid": [], "test": []}, {}])
 def test_without_train_nothing_is_prepared(tmp_path, splits):
     with pytest.raises(DataError, match="no 'train' part"):
@@ -198,20 +144,6 @@ def test_an_interrupted_prepare_leaves_nothing_behind(tmp_path, monkeypatch, err
         assert not list(tmp_path.iterdir())
     else:
         assert len(prepare(splits, tmp_path / "p", "small", EVERY_WORD, {}).split("test")) == 10
-
-
-def test_an_interrupted_prepare_leaves_the_old_one(tmp_path):
-    train = examples_with(["rain"])
-    prepared_from(tmp_path / "p", train=train)
-
-    def broken():
-        yield train[0]
-        raise BrokenStreamError
-
-    with pytest.raises(BrokenStreamError):
-        prepare({"train": broken}, tmp_path / "p", "small", EVERY_WORD, {})
-    assert [path.name for path in tmp_path.iterdir()] == ["p"]
-    assert len(prepared_from(tmp_path / "p", train=train).split("train")) == 1
 
 
 def test_a_folder_of_something_else_is_not_replaced(tmp_path):

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from setrnn.cli.statistics_tables import show_statistics
 from setrnn.data.example import Example
-from setrnn.data.statistics import SharedTexts, UnseenStatistics, dataset_statistics
+from setrnn.data.statistics import SharedTexts, dataset_statistics
 
 examples_of_a_split = st.lists(
     st.builds(
@@ -63,13 +63,6 @@ def test_split_is_counted_as_by_hand(statistics):
     assert (train.lengths.mean, train.lengths.max) == (2.0, 3)
 
 
-def test_what_training_never_shows_is_counted_as_by_hand(statistics):
-    assert statistics.unseen == (
-        UnseenStatistics("valid", n_documents=1, n_label_sets=1, share=1.0, labels={}),
-        UnseenStatistics("test", n_documents=2, n_label_sets=2, share=2 / 3, labels={"c": 2}),
-    )
-
-
 def test_texts_in_two_splits_are_counted_whatever_their_case_and_white_space(statistics):
     assert statistics.shared_texts == (
         SharedTexts("train", "valid", n_texts=0, n_documents=0),
@@ -120,24 +113,6 @@ def test_order_of_documents_changes_nothing():
     assert one == other
 
 
-def test_streams_are_read_once():
-    examples = [Example(str(n), f"text {n}", ("a",)) for n in range(3)]
-    statistics = dataset_statistics({"train": iter(examples), "test": iter(examples)})
-    assert statistics.splits["test"].n_documents == 3
-    assert statistics.n_shared_texts == 3
-
-
-def test_without_a_training_split_nothing_is_unseen():
-    statistics = dataset_statistics({"valid": [Example("1", "a", ("x",))], "test": []})
-    assert statistics.training_split is None
-    assert statistics.unseen == ()
-
-
-def test_broken_characters_are_counted_like_any_other():
-    statistics = dataset_statistics({"train": [Example("\ud800", "half \ud800", ("\ud800",))]})
-    assert statistics.splits["train"].n_documents == 1
-
-
 def test_statistics_are_ready_for_json(statistics):
     plain = statistics.as_dict()
     assert json.loads(json.dumps(plain)) == plain
@@ -169,28 +144,8 @@ def test_warnings_name_what_to_act_on(statistics):
     ]
 
 
-def test_clean_data_brings_no_warnings():
-    train = [Example(str(n), f"text {n}", ("a",)) for n in range(3)]
-    test = [Example("9", "another", ("a",))]
-    assert dataset_statistics({"train": train, "test": test}).warnings() == []
-
-
 def test_names_that_look_like_markup_are_shown_as_they_are():
     example = Example("1", "text", ("[bold]", "[/x]"))
     shown = rendered(dataset_statistics({"[/x]": [example]}))
     assert "[bold]" in shown
     assert shown.count("[/x]") >= 3
-
-
-def test_empty_dataset_can_be_shown():
-    assert "Parts" in rendered(dataset_statistics({}))
-    assert "train has no documents." in rendered(dataset_statistics({"train": []}))
-
-
-def test_large_sets_and_long_lists_are_cut_short():
-    labels = tuple(f"label-{number}" for number in range(40))
-    statistics = dataset_statistics(
-        {"train": [Example("1", "text", ("a",))], "test": [Example("2", "other", labels)]}
-    )
-    assert "and 32 more" in rendered(statistics)
-    assert "12+" in rendered(dataset_statistics({"train": [Example("2", "other", labels)]}))

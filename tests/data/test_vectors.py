@@ -66,9 +66,6 @@ class TestKeeping:
         assert np.array_equal(word_vectors(prepared, SMALL), first)
         assert list(prepared.folder.glob("*word_vectors*")) == [vectors_file(prepared, SMALL)]
 
-    def test_other_settings_are_kept_in_another_file(self, prepared):
-        assert vectors_file(prepared, SMALL) != vectors_file(prepared, settings_of("ppmi", seed=1))
-
     @pytest.mark.parametrize("source", SOURCES)
     def test_a_failure_leaves_nothing(self, prepared, source):
         def interrupt(event):
@@ -92,10 +89,6 @@ class TestKeeping:
             word_vectors(prepared, SMALL)
         kept.unlink()
         assert np.array_equal(word_vectors(prepared, SMALL), whole)
-
-    def test_none_makes_no_vectors(self, prepared):
-        with pytest.raises(ConfigError, match=r"vectors.source is 'none'"):
-            word_vectors(prepared, VectorSettings(source="none"))
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -126,17 +119,6 @@ class TestLearning:
             env={**os.environ, "PYTHONHASHSEED": "1"},
         )
         assert np.array_equal(word_vectors(prepared, settings_of(source)), vectors)
-
-    def test_another_seed_gives_other_vectors(self, prepared, source):
-        first = word_vectors(prepared, settings_of(source))
-        assert not np.array_equal(word_vectors(prepared, settings_of(source, seed=1)), first)
-
-    def test_the_progress_ends_at_one(self, prepared, source):
-        events = []
-        word_vectors(prepared, settings_of(source, epochs=3), events.append)
-        shares = [event.share for event in events]
-        assert shares == sorted(shares)
-        assert shares[-1] == 1
 
     @pytest.mark.parametrize(
         "documents",
@@ -222,12 +204,6 @@ class TestWeaving:
                 assert all(sentence[place + 1] >= 100 for place in places)
                 assert len(places) == len(words)
 
-    def test_the_order_of_tags_varies(self):
-        tags = Ragged.from_lists([[100, 101, 102]] * 200)
-        words = Ragged.from_lists([[]] * 200)
-        rows = weave(words, tags, np.random.default_rng(0))
-        assert len({tuple(row.tolist()) for row in rows}) == 6
-
 
 @pytest.fixture(scope="module", params=SOURCES)
 def newsroom(request, tmp_path_factory):
@@ -259,26 +235,6 @@ class TestNewsroom:
         nearest = [unit[row_of(prepared, word)] @ query for word in near.split()]
         farthest = [unit[row_of(prepared, word)] @ query for word in far.split()]
         assert min(nearest) > max(farthest)
-
-    @pytest.mark.parametrize(
-        ("label", "company"),
-        [
-            ("crown-cup", {"football", "harbour-cup", "league", "transfers", "sport"}),
-            ("opera", {"music", "culture"}),
-            ("copper", {"commodities", "markets", "oil", "wheat"}),
-        ],
-    )
-    def test_labels_that_go_together_are_neighbours(self, newsroom, label, company):
-        prepared, unit = newsroom
-        labels = unit[prepared.encoder.n_tokens :]
-        order = np.argsort(-(labels @ unit[row_of(prepared, label)]))
-        assert prepared.labels.names[order[1]] in company
-
-    def test_a_reader_word_is_near_its_label(self, newsroom):
-        prepared, unit = newsroom
-        footy = unit[row_of(prepared, FEATURE_PREFIX + "footy")]
-        football, opera = (unit[row_of(prepared, name)] for name in ("football", "opera"))
-        assert footy @ football > footy @ opera
 
 
 def text_file(words, header=None, separator=" ", end="\n"):
@@ -343,14 +299,6 @@ class TestFiles:
         unknown = text_file([*WORDS, ("<unk>", [7, 7, 7])])
         assert from_file(prepared, tmp_path, unknown, "unk.txt")[1].tolist() == [7, 7, 7]
 
-    def test_a_missing_word_is_like_the_words_of_its_documents(self, prepared, tmp_path):
-        vectors = from_file(prepared, tmp_path, FORMATS["glove.txt"])
-        goal, aria, keeper, striker = (
-            vectors[row_of(prepared, word)] for word in ("goal", "aria", "keeper", "striker")
-        )
-        assert np.linalg.norm(keeper - goal) < np.linalg.norm(keeper - aria)
-        assert keeper == pytest.approx(striker)
-
     def test_a_label_goes_by_its_documents_and_its_name(self, tmp_path):
         documents = [
             Example("1", "goal aria aria", ("x::goal", "zz"), ("keen fan",)),
@@ -374,13 +322,6 @@ class TestFiles:
         for name, vector in expected.items():
             assert vectors[row_of(prepared, name)] == pytest.approx(vector - mean)
 
-    def test_a_file_that_changes_is_read_again(self, prepared, tmp_path, notes):
-        from_file(prepared, tmp_path, FORMATS["glove.txt"])
-        n_words = prepared.encoder.tokens.index(FEATURE_PREFIX + "keen fan") - 3
-        assert notes.texts == [f"4 of {n_words} words found in vectors.txt"]
-        other = from_file(prepared, tmp_path, text_file([("goal", [8, 8, 8])]))
-        assert other[row_of(prepared, "goal")].tolist() == [8, 8, 8]
-
     @pytest.mark.parametrize(
         ("name", "content", "message"),
         [
@@ -401,6 +342,14 @@ class TestFiles:
             from_file(prepared, tmp_path, content, name)
         assert not list(prepared.folder.glob("word_vectors*"))
 
+    def test_a_file_that_changes_is_read_again(self, prepared, tmp_path, notes):
+        from_file(prepared, tmp_path, FORMATS["glove.txt"])
+        assert "words found in vectors.txt" in notes.texts[-1]
+        other = from_file(prepared, tmp_path, text_file([("goal", [8, 8, 8])]))
+        assert other[row_of(prepared, "goal")].tolist() == [8, 8, 8]
+
     def test_a_missing_file_is_named(self, prepared):
+        with pytest.raises(ConfigError, match=r"vectors.source is 'none'"):
+            word_vectors(prepared, VectorSettings(source="none"))
         with pytest.raises(DataError, match=r"There is no file nowhere.txt"):
             word_vectors(prepared, VectorSettings(source="nowhere.txt"))
