@@ -3,7 +3,7 @@ import pytest
 
 from setrnn.data.hierarchy import (
     Hierarchy,
-    count_closed,
+    count_open,
     describe_fit,
     describe_labels,
     score_in_hierarchy,
@@ -54,15 +54,12 @@ def test_a_hierarchy_survives_plain_values():
 def test_open_sets_are_counted_with_an_example():
     labels = LabelVocabulary(("a", "b", "d"), (4, 3, 1))  # without c and e
     sets = labels.encode([["a"], ["b"], ["a", "b", "d"], ["a", "d"], []])
-    count = count_closed(TREE, sets, labels)
-    assert (count.n_sets, count.n_open, count.is_closed) == (5, 2, False)
-    assert count.example == ("b", "a")
-    lines = describe_fit(TREE, labels, count)
+    assert count_open(TREE, sets, labels) == (2, ("b", "a"))
+    lines = describe_fit(TREE, labels, sets)
     assert "'c'" in lines[0]
     assert "40.0%" in lines[1]
     assert "--close-labels" in lines[1]
-    closed = count_closed(TREE, labels.encode([["a", "b"], ["a"]]), labels)
-    assert "closed upwards" in describe_fit(TREE, labels, closed)[-1]
+    assert "closed upwards" in describe_labels(TREE, [["a", "b"], ["a"]])[-1]
 
 
 @pytest.mark.parametrize("parents", [5, None, [5], [["b"]], {"b": 1}])
@@ -74,8 +71,7 @@ def test_parents_that_are_not_labels_are_refused(parents):
 def test_parents_that_no_document_has_can_be_added():
     for names, is_advised in {("c",): True, ("a", "c"): False}.items():
         labels = LabelVocabulary(names, (1,) * len(names))
-        count = count_closed(TREE, labels.encode([list(names)]), labels)
-        said = describe_fit(TREE, labels, count)[-1]
+        said = describe_fit(TREE, labels, labels.encode([list(names)]))[-1]
         assert ("--close-labels" in said) == is_advised
 
 
@@ -90,7 +86,7 @@ def test_closing_says_that_it_adds_another_spelling_of_a_label():
 def test_a_hierarchy_of_other_labels_is_refused():
     labels = LabelVocabulary(("sport",), (1,))
     with pytest.raises(DataError, match="none of the 1 labels"):
-        describe_fit(TREE, labels, count_closed(TREE, labels.encode([["sport"]]), labels))
+        describe_fit(TREE, labels, labels.encode([["sport"]]))
 
 
 def test_hierarchical_measures_are_those_of_the_definition():

@@ -7,7 +7,7 @@ from setrnn.config import TextSettings
 from setrnn.data.text.alignment import read_text
 from setrnn.data.text.subwords import SubwordEncoder
 from setrnn.data.text.words import (
-    LONGEST_RUN,
+    MAX_RUN,
     NUMBER,
     UNKNOWN,
     TextEncoder,
@@ -53,7 +53,7 @@ def test_no_text_defeats_the_learning_of_a_vocabulary():
 
 
 def test_a_run_without_spaces_is_broken_only_beyond_the_limit():
-    run = "a" * LONGEST_RUN
+    run = "a" * MAX_RUN
     text = f"{run} {run}\n{run}"
     assert break_runs(text) is text
     assert break_runs(f"b {run}cd e") == f"b {run} cd e"
@@ -61,7 +61,7 @@ def test_a_run_without_spaces_is_broken_only_beyond_the_limit():
 
 
 def test_scripts_without_spaces_lose_nothing(encoder):
-    text = "漢字" * LONGEST_RUN
+    text = "漢字" * MAX_RUN
     wide = TextEncoder(encoder.tokenizer, 1_000_000)
     assert len(wide.encode([text]).values) == len(text)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from doc_pages import run_here
 
-from setrnn.data.text.languages import FEW_WORDS, MOST_TEXTS, read_lists
+from setrnn.data.text.languages import FEW_WORDS, MAX_TEXTS, read_lists
 from setrnn.tagging.loading import load
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -40,4 +40,4 @@ def test_the_page_names_all_languages_and_limits():
     for name in read_lists():
         assert name.capitalize() in PAGE
     assert f"fewer than {FEW_WORDS} words" in PAGE
-    assert f"up to {MOST_TEXTS:,} documents" in PAGE
+    assert f"up to {MAX_TEXTS:,} documents" in PAGE

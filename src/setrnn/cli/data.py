@@ -40,7 +40,7 @@ from setrnn.data.read.lines import has_mark
 from setrnn.data.read.write import WRITERS
 from setrnn.data.splits import cut_train
 from setrnn.data.statistics import dataset_statistics
-from setrnn.data.text.languages import keep_some_texts, look_at
+from setrnn.data.text.languages import detect_language, keep_some_texts
 from setrnn.data.text.notes import describe_cut_documents
 from setrnn.errors import ConfigError, DataError
 from setrnn.tagging.rows import check_separator
@@ -87,16 +87,16 @@ def info(
         if tree is not None:
             streams["train"] = _keep_labels(streams["train"], label_sets)
         statistics = dataset_statistics(streams)
-    look = look_at(texts)
+    language = detect_language(texts)
     if json is not None:
-        values = {"data": dataset.name, "language": look.language, **statistics.as_dict()}
+        values = {"data": dataset.name, "language": language.language, **statistics.as_dict()}
         write_json(json, values)
     stdout.print(show_statistics(statistics))
     if cut := statistics.describe_cut():
         note(cut)
     for line in [] if tree is None else describe_labels(tree, label_sets):
         stdout.print(line, markup=False, highlight=False, soft_wrap=True)
-    note(f"Language: {look.describe()}")
+    note(f"Language: {language.describe()}")
     report_skipped(bad_rows)
     if write_label_map is not None:
         save_label_map(statistics.twins, write_label_map)

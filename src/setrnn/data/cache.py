@@ -25,7 +25,7 @@ from setrnn.data.read import EMBEDDED, BadRows, Dataset, ReadOptions, Split, ope
 from setrnn.data.read.dataset import join_splits
 from setrnn.data.read.lines import file_errors
 from setrnn.data.read.reader import OnBadRow
-from setrnn.data.splits import LEAST_VALID, MOST_SHARE, SEED, VALID_SHARE, with_valid
+from setrnn.data.splits import MAX_SHARE, MIN_VALID, SEED, VALID_SHARE, with_valid
 from setrnn.data.streaming import batched
 from setrnn.data.text.languages import keep_some_texts, read_stop_words, settle_language
 from setrnn.data.text.subwords import pretrained_encoder
@@ -250,7 +250,7 @@ def prepared_path(
         # The names of several files may become a part of ids.
         reading.append([file.name for split in dataset.splits.values() for file in split.files])
     if source.cut_valid and "valid" not in dataset.splits:
-        shares = {"valid_share": VALID_SHARE, "least": LEAST_VALID, "most": MOST_SHARE}
+        shares = {"valid_share": VALID_SHARE, "least": MIN_VALID, "most": MAX_SHARE}
         reading.append({**shares, "seed": SEED})
     # their content, not a file's name
     stop_words = sorted(read_stop_words(settings.stop_words, settings.language))

@@ -12,7 +12,7 @@ from reprlib import repr as shown
 from typing import TYPE_CHECKING, Any
 
 from setrnn.data.example import Example
-from setrnn.data.labels import LabelVocabulary
+from setrnn.data.labels import LabelVocabulary, find_twins
 from setrnn.errors import DataError, nearest_name
 from setrnn.metrics import evaluate_label_sets
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from setrnn.data.ragged import Ragged
 
 N_SHOWN = 5  # labels in a note
-MOST_ABOVE = 256  # labels above a label
+MAX_ANCESTORS = 256  # of a label
 # Their names for people.
 HIERARCHICAL_MEASURES = {
     "hierarchical_precision": "hierarchical precision",
@@ -89,18 +89,18 @@ class Hierarchy:
             own = self.parents.get(label, ())
             above = (each for parent in own for each in found[parent])
             found[label] = tuple(dict.fromkeys([*own, *above]))
-            if len(found[label]) > MOST_ABOVE:  # a file of a model may come from anywhere
+            if len(found[label]) > MAX_ANCESTORS:  # a file of a model may come from anywhere
                 raise DataError(
-                    f"{shown(label)} has more than {MOST_ABOVE} labels above it. Remove some rows."
+                    f"{shown(label)} has more than {MAX_ANCESTORS} ancestors. Remove some rows."
                 )
         return found
 
     def ancestors(self, label: str) -> tuple[str, ...]:
-        """Return the labels above a label, its parents first."""
+        """Return the ancestors of a label, its parents first."""
         return self._ancestors.get(label, ())
 
     def close(self, labels: Iterable[str]) -> tuple[str, ...]:
-        """Return labels with all labels above them."""
+        """Return labels with all their ancestors."""
         own = tuple(labels)
         return tuple(
             dict.fromkeys([*own, *(each for name in own for each in self.ancestors(name))])
@@ -112,7 +112,7 @@ class Hierarchy:
         return all(own.issuperset(self.parents.get(label, ())) for label in own)
 
     def close_examples(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """Yield documents; if `closes_labels`, each label brings the labels above it."""
+        """Yield documents; if `closes_labels`, each label brings its ancestors."""
         for example in examples:
             if self.closes_labels:
                 labels = self.close(example.labels)
@@ -142,22 +142,13 @@ class Hierarchy:
             raise ValueError(f"the hierarchy is damaged: {error!r:.80}") from error
 
 
-@dataclass(frozen=True)
-class ClosedCount:
-    """How many of some label sets are closed."""
+def count_open(
+    hierarchy: Hierarchy, label_sets: Ragged, labels: LabelVocabulary
+) -> tuple[int, tuple[str, str] | None]:
+    """Count the label sets, of ids, that lack an ancestor which is itself a label.
 
-    n_sets: int
-    n_open: int
-    example: tuple[str, str] | None  # a label and its parent that is missing
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether all are closed."""
-        return self.n_open == 0
-
-
-def count_closed(hierarchy: Hierarchy, label_sets: Ragged, labels: LabelVocabulary) -> ClosedCount:
-    """Count the label sets, of ids, that lack an ancestor which is itself a label."""
+    Return their number and an example: a label and the ancestor that is missing.
+    """
     names, index = labels.names, labels.index
     above = [frozenset(index[a] for a in hierarchy.ancestors(name) if a in index) for name in names]
     n_open, example = 0, None
@@ -167,19 +158,15 @@ def count_closed(hierarchy: Hierarchy, label_sets: Ragged, labels: LabelVocabula
         if missing is not None:
             n_open += 1
             example = example or (names[missing[0]], names[min(missing[1])])
-    return ClosedCount(len(label_sets), n_open, example)
+    return n_open, example
 
 
-def list_unknown(hierarchy: Hierarchy, labels: LabelVocabulary) -> list[str]:
-    """Return the labels of a hierarchy that a model or its data does not have."""
-    return [label for label in hierarchy.labels if label not in labels.index]
-
-
-def describe_fit(hierarchy: Hierarchy, labels: LabelVocabulary, count: ClosedCount) -> list[str]:
+def describe_fit(hierarchy: Hierarchy, labels: LabelVocabulary, label_sets: Ragged) -> list[str]:
     """Say how a hierarchy fits the training documents; raise DataError if it names no label."""
+    n_open, example = count_open(hierarchy, label_sets, labels)
     n_below = sum(any(a in labels.index for a in hierarchy.ancestors(n)) for n in labels.names)
-    unknown, known = list_unknown(hierarchy, labels), set(hierarchy.labels) & set(labels.names)
-    if not known:
+    unknown = [label for label in hierarchy.labels if label not in labels.index]
+    if len(unknown) == len(hierarchy.labels):
         raise DataError(
             f"The hierarchy names none of the {len(labels):,} labels of the training documents: "
             f"it has {shown(hierarchy.labels[0])}, they have {shown(labels.names[0])}. Write the "
@@ -196,15 +183,15 @@ def describe_fit(hierarchy: Hierarchy, labels: LabelVocabulary, count: ClosedCou
             "Both are labels now. Write the labels as the documents do, after --label-map."
         )
     text = f"Hierarchy: {n_below:,} of {len(labels):,} labels are below another. "
-    if count.example is None:
+    if example is None:
         text += "The training labels are closed upwards, so predictions are too."
         if any(a not in labels.index for name in labels.names for a in hierarchy.ancestors(name)):
             text += f" But parents that no document has are not predicted: {CLOSE_ADVICE}"
         lines.append(text)
     else:
-        child, parent = map(shown, count.example)
+        child, parent = map(shown, example)
         lines.append(
-            f"{text}{count.n_open / count.n_sets:.1%} of the training documents have a label "
+            f"{text}{n_open / len(label_sets):.1%} of the training documents have a label "
             f"without one above it (such as {child} without {parent}), so predictions are not kept "
             f"closed. {CLOSE_ADVICE}"
         )
@@ -220,15 +207,11 @@ def describe_labels(hierarchy: Hierarchy, label_sets: Sequence[Sequence[str]]) -
         'Hierarchy: 1 of 2 labels are below another. Th'
     """
     labels = LabelVocabulary.from_counts(Counter(chain.from_iterable(label_sets)))
-    return describe_fit(
-        hierarchy, labels, count_closed(hierarchy, labels.encode(label_sets), labels)
-    )
+    return describe_fit(hierarchy, labels, labels.encode(label_sets))
 
 
 def _list_twins(hierarchy: Hierarchy, labels: LabelVocabulary) -> list[str]:
-    """List the labels above others that are probably spellings of another label."""
-    from setrnn.data.labels import find_twins  # that package imports this file
-
+    """List the parents that are probably spellings of another label."""
     above = {parent for parents in hierarchy.parents.values() for parent in parents}
     pairs = (
         pair if pair[0] in above else pair[::-1]
@@ -244,7 +227,7 @@ def _name_unknown(name: str, labels: LabelVocabulary) -> str:
 
 @dataclass(frozen=True)
 class HierarchicalScores:
-    """The measures of sets with the labels above theirs (Kiritchenko et al. 2006).
+    """The measures of sets with their ancestors (Kiritchenko et al. 2006).
 
     Precision, recall and F1 are those of all labels of all documents together; the instance-F1 is
     the mean over documents. A document without labels, true or predicted, has an F1 of 1.

@@ -18,7 +18,7 @@ from setrnn.data.preparing import Stream
 from setrnn.data.read import BadRows, Dataset, Split
 from setrnn.data.read.lines import file_stem
 from setrnn.data.sketch import DocumentSketch, hash_texts, text_hash
-from setrnn.data.splits import LEAST_VALID, VALID_SHARE, cut_train, with_valid
+from setrnn.data.splits import MIN_VALID, VALID_SHARE, cut_train, with_valid
 from setrnn.errors import DataError
 
 READ = ("train", "valid")  # other parts are not read
@@ -82,7 +82,7 @@ def merge(new: Source, old: Source | None = None, trained: DocumentSketch | None
     if old is not None:
         _add_old(merged, old, _made_up_ids(dataset), trained)
     if "valid" not in merged.new and merged.n_new["train"] >= MIN_NEW:
-        cut = _share_off if merged.n_old.get("valid", 0) >= LEAST_VALID else with_valid
+        cut = _share_off if merged.n_old.get("valid", 0) >= MIN_VALID else with_valid
         merged.new = _cut(merged.new["train"], dataset, cut)
     return merged
 

@@ -34,7 +34,7 @@ import numpy.typing as npt
 from setrnn.config import TextSettings, from_dict, settings_hash
 from setrnn.data.disk import find_damage, seal_folder
 from setrnn.data.example import Example
-from setrnn.data.hierarchy import ClosedCount, Hierarchy, count_closed
+from setrnn.data.hierarchy import Hierarchy, count_open
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
 from setrnn.data.sketch import Hashes, hash_texts
@@ -155,13 +155,10 @@ class Prepared:
     def hierarchy(self) -> Hierarchy | None:
         """The parents of labels; it keeps predictions closed if all label sets of train are."""
         found = Hierarchy.from_dict(self.description.get(HIERARCHY))
-        return None if found is None else replace(found, keeps_closed=self.count_closed.is_closed)
-
-    @cached_property
-    def count_closed(self) -> ClosedCount:
-        """How many documents of train have the parents of all their labels."""
-        found = Hierarchy.from_dict(self.description.get(HIERARCHY)) or Hierarchy({})
-        return count_closed(found, self.split("train").labels, self.labels)
+        if found is None:
+            return None
+        n_open, _ = count_open(found, self.split("train").labels, self.labels)
+        return replace(found, keeps_closed=n_open == 0)
 
     def seen_sets(self) -> Ragged:
         """Return the distinct label sets of train, of the documents whose labels are all known."""

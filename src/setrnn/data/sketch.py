@@ -20,7 +20,7 @@ import numpy.typing as npt
 ARRAY = "trained_texts"  # in a model folder
 Hashes = npt.NDArray[np.uint64]
 
-MOST_HASHES = 1 << 16  # half a megabyte
+MAX_HASHES = 1 << 16  # half a megabyte
 LARGEST = np.uint64(2**64 - 1)
 NOTHING = np.uint64(0)  # the hash of a text without words, which is never recognised
 
@@ -39,7 +39,7 @@ class DocumentSketch:
     limit: np.uint64  # the largest hash if there are more documents
 
     @classmethod
-    def of(cls, hashes: Hashes, most: int = MOST_HASHES) -> DocumentSketch:
+    def of(cls, hashes: Hashes, most: int = MAX_HASHES) -> DocumentSketch:
         """Return the sketch of the documents with these hashes."""
         found = np.unique(hashes[hashes != NOTHING])
         if len(found) <= most:

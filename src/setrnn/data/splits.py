@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 VALID_SHARE = 0.1  # of train, if a valid split is cut from it
 # Fewer documents neither choose nor calibrate well: a small train gives a larger share.
-LEAST_VALID, MOST_SHARE = 150, 0.25
+MIN_VALID, MAX_SHARE = 150, 0.25
 SEED = 0
 
 _NOT_PLACED = -1
@@ -107,7 +107,7 @@ def with_valid(dataset: Dataset) -> Dataset:
 
 def _share_valid(n_documents: int) -> list[float]:
     """Return the shares of train and valid."""
-    share = max(VALID_SHARE, min(LEAST_VALID / max(n_documents, 1), MOST_SHARE))
+    share = max(VALID_SHARE, min(MIN_VALID / max(n_documents, 1), MAX_SHARE))
     return [1 - share, share]
 
 

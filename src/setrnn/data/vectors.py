@@ -26,7 +26,14 @@ from setrnn.data.disk import locked, temporary_folder, whole_file
 from setrnn.data.prepared import UNLABELLED, Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.read.lines import file_errors
-from setrnn.data.text.words import FEATURE_PREFIX, NUMBER, SPECIAL_TOKENS, UNKNOWN, TextEncoder
+from setrnn.data.text.words import (
+    FEATURE_PREFIX,
+    NUMBER,
+    SPECIAL_TOKENS,
+    UNKNOWN,
+    TextEncoder,
+    split_words,
+)
 from setrnn.errors import ConfigError, DataError, MissingExtraError
 from setrnn.progress import OnProgress, Progress, ignore_progress, log
 
@@ -400,17 +407,11 @@ def _describe(
 
 def _name_words(prepared: Prepared, n_words: int) -> Ragged:
     """Split the names of features and labels ("game::strategy") into words of the vocabulary."""
-    encoder = prepared.encoder
-    normalizer, splitter = encoder.tokenizer.normalizer, encoder.tokenizer.pre_tokenizer
-    assert normalizer is not None
-    assert splitter is not None
-    rows = {word: row for row, word in enumerate(encoder.tokens[:n_words])}
-    features = (token[len(FEATURE_PREFIX) :] for token in encoder.tokens[n_words:])
-    pieces = (
-        splitter.pre_tokenize_str(normalizer.normalize_str(name))
-        for name in (*features, *prepared.labels.names)
-    )
-    return Ragged.from_lists([[rows[word] for word, _ in each if word in rows] for each in pieces])
+    tokens, language = prepared.encoder.tokens, prepared.text_settings.language
+    rows = {word: row for row, word in enumerate(tokens[:n_words])}
+    features = (token.removeprefix(FEATURE_PREFIX) for token in tokens[n_words:])
+    names = (split_words(name, language) for name in (*features, *prepared.labels.names))
+    return Ragged.from_lists([[rows[word] for word in each if word in rows] for each in names])
 
 
 def _weighted_means(

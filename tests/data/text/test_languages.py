@@ -17,8 +17,8 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.preparing import prepare
 from setrnn.data.text.alignment import words_of
 from setrnn.data.text.languages import (
+    detect_language,
     find_language,
-    look_at,
     read_lists,
     read_stop_words,
     settle_language,
@@ -73,15 +73,18 @@ UNLISTED = {
 
 @pytest.mark.parametrize("language", read_lists())
 def test_a_language_is_recognised_by_one_sentence(language):
-    assert look_at([SENTENCES[language]]).language == language
-    assert f"{language.capitalize()}: its stop words" in look_at([SENTENCES[language]]).describe()
+    assert detect_language([SENTENCES[language]]).language == language
+    assert (
+        f"{language.capitalize()}: its stop words"
+        in detect_language([SENTENCES[language]]).describe()
+    )
     code = read_lists()[language].code
     assert find_language(code) == find_language(language.upper()) == language
 
 
 @pytest.mark.parametrize("language", UNLISTED)
 def test_a_language_without_a_list_is_not_clear(language):
-    found = look_at([UNLISTED[language]] * 40)
+    found = detect_language([UNLISTED[language]] * 40)
     assert found.language == "none"
     assert "not clear: no stop words are removed" in found.describe()
 
@@ -89,22 +92,22 @@ def test_a_language_without_a_list_is_not_clear(language):
 def test_scripts_without_spaces_and_several_languages_are_said():
     assert (
         "without spaces"
-        in look_at(["政府は学校にもっとお金を出す。", "政府今天通过预算"]).describe()
+        in detect_language(["政府は学校にもっとお金を出す。", "政府今天通过预算"]).describe()
     )
-    mixed = look_at([SENTENCES["english"], SENTENCES["russian"]])
+    mixed = detect_language([SENTENCES["english"], SENTENCES["russian"]])
     assert mixed.language == "none"
     assert "several (" in mixed.describe()
     assert "English" in mixed.describe()
     mostly = [SENTENCES["english"]] * 9 + [SENTENCES["russian"]]
-    assert look_at(mostly).language == "english"
+    assert detect_language(mostly).language == "english"
 
 
 def test_few_ascii_words_without_stop_words_are_taken_as_english():
-    assert look_at(["red apple", "red car"]).language == "english"
-    assert "few words" in look_at(["red apple"]).describe()
-    assert look_at(["red apple"] * 200).language == "none"
-    assert look_at(["größere Äpfel"]).language == "none"
-    assert look_at([]).language == "english"
+    assert detect_language(["red apple", "red car"]).language == "english"
+    assert "few words" in detect_language(["red apple"]).describe()
+    assert detect_language(["red apple"] * 200).language == "none"
+    assert detect_language(["größere Äpfel"]).language == "none"
+    assert detect_language([]).language == "english"
 
 
 def test_lists_are_lower_case_composed_and_single_words():

@@ -1,4 +1,4 @@
-"""Languages: lists of stop words, and which language texts are in, by a look at their words."""
+"""Languages: lists of stop words, and the language of texts by its stop words."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from setrnn.errors import ConfigError, nearest_name
 
 ENGLISH = "english"
 LISTS_FILE = Path(__file__).parent / "stop_words.txt"
-MOST_TEXTS, MOST_CHARACTERS = 1_000, 2_000  # that are looked at, and of each of them
-LEAST_EVIDENCE = 0.08  # of the words, that are stop words of a language: see `_weigh`
-MOST_OTHERS = 0.25  # stop words of another language only, per stop word of the language
+MAX_TEXTS, MAX_CHARACTERS = 1_000, 2_000  # that are read to find a language, and of each text
+MIN_EVIDENCE = 0.08  # of the words, that are stop words of a language: see `_weigh`
+MAX_OTHERS = 0.25  # stop words of another language only, per stop word of the language
 FEW_WORDS = 200  # of these, a language that is not clear is taken as English
 _WORD = re.compile(r"[^\W\d_]+")
 # Thai and Lao, Myanmar, Khmer, Hiragana and Katakana, Han.
@@ -39,11 +39,11 @@ class StopWordList:
 
 
 @dataclass(frozen=True)
-class Look:
-    """What a look at texts found.
+class FoundLanguage:
+    """The language of texts, and why it is not certain.
 
     Example:
-        >>> found = look_at(["Der Hund und die Katze sind nicht in dem Haus."])
+        >>> found = detect_language(["Der Hund und die Katze sind nicht in dem Haus."])
         >>> found.language, found.describe()
         ('german', 'German: its stop words are removed.')
     """
@@ -87,24 +87,26 @@ def _names() -> dict[str, str]:
     return {key: each.name for each in read_lists().values() for key in (each.name, each.code)}
 
 
-def look_at(texts: Iterable[str]) -> Look:
+def detect_language(texts: Iterable[str]) -> FoundLanguage:
     """Find the language of texts by the share of its stop words; "none" if that is not clear."""
     counts = Counter[str]()
-    for text in islice(texts, MOST_TEXTS):
-        counts.update(_WORD.findall(normalize("NFC", text[:MOST_CHARACTERS]).lower()))
+    for text in islice(texts, MAX_TEXTS):
+        counts.update(_WORD.findall(normalize("NFC", text[:MAX_CHARACTERS]).lower()))
     n_words = counts.total()
     evidence = {name: _weigh(counts, each.words) for name, each in read_lists().items()}
     best = max(evidence, key=lambda name: evidence[name])
-    if evidence[best] < LEAST_EVIDENCE * n_words or not n_words:
+    if evidence[best] < MIN_EVIDENCE * n_words or not n_words:
         if n_words < FEW_WORDS and all(word.isascii() for word in counts):
-            return Look(ENGLISH, "not clear from few words")
+            return FoundLanguage(ENGLISH, "not clear from few words")
         n_unspaced = sum(n for word, n in counts.items() if _UNSPACED.match(word))
         is_unspaced = 2 * n_unspaced > n_words
-        return Look(NO_LANGUAGE, "in a script without spaces" if is_unspaced else "not clear")
+        return FoundLanguage(
+            NO_LANGUAGE, "in a script without spaces" if is_unspaced else "not clear"
+        )
     names = [best, *_list_others(counts, best, evidence[best])]
     if len(names) == 1:
-        return Look(best)
-    return Look(NO_LANGUAGE, f"several ({', '.join(map(str.capitalize, names))})")
+        return FoundLanguage(best)
+    return FoundLanguage(NO_LANGUAGE, f"several ({', '.join(map(str.capitalize, names))})")
 
 
 def keep_some_texts(examples: Iterable[Example], kept: list[str]) -> Iterator[Example]:
@@ -112,8 +114,8 @@ def keep_some_texts(examples: Iterable[Example], kept: list[str]) -> Iterator[Ex
     step = 1
     for number, example in enumerate(examples):
         if number % step == 0:
-            kept.append(example.text[:MOST_CHARACTERS])
-        if len(kept) > MOST_TEXTS:
+            kept.append(example.text[:MAX_CHARACTERS])
+        if len(kept) > MAX_TEXTS:
             del kept[1::2]
             step *= 2
         yield example
@@ -135,15 +137,17 @@ def _list_others(counts: Counter[str], best: str, own: int) -> list[str]:
         for each in lists.values()
         if each.name != best
     }
-    others = [name for name in found if found[name] > MOST_OTHERS * own]
+    others = [name for name in found if found[name] > MAX_OTHERS * own]
     return sorted(others, key=lambda name: -found[name])
 
 
-def settle_language(texts: Iterable[str], settings: TextSettings) -> tuple[TextSettings, Look]:
-    """Return settings with a language, and what the texts look like if it is not given."""
+def settle_language(
+    texts: Iterable[str], settings: TextSettings
+) -> tuple[TextSettings, FoundLanguage]:
+    """Return settings with a language: that of the texts if it is not given."""
     name = find_language(settings.language)
-    look = look_at(texts) if name == AUTO else Look(name)
-    return replace(settings, language=look.language), look
+    found = detect_language(texts) if name == AUTO else FoundLanguage(name)
+    return replace(settings, language=found.language), found
 
 
 def read_stop_words(name: str, language: str = AUTO) -> set[str]:

@@ -28,7 +28,7 @@ from setrnn.errors import DataError, MissingExtraError, ModelError
 TOKENIZER_FILE = "tokenizer.json"
 VOCABULARIES = ("vocab*", "*.model", "*.bpe", "*.tiktoken")  # of older tokenizers
 # Limits of tokenizers.
-MOST_GROWTH, MOST_STEPS, MOST_LETTERS = 64, 200, 1_000
+MAX_GROWTH, MAX_STEPS, MAX_LETTERS = 64, 200, 1_000
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -157,14 +157,14 @@ def check_tokenizer(tokenizer: Tokenizer, max_tokens: int, place: str) -> None:
             growth *= _find_growth(step)
             if sum("Sequence" in piece for piece in step.get("single", ())) > 1:
                 problem = "repeats the text"
-    if growth > MOST_GROWTH:
-        problem = f"may make a text {MOST_GROWTH} times as long"
-    if n_steps > MOST_STEPS:
+    if growth > MAX_GROWTH:
+        problem = f"may make a text {MAX_GROWTH} times as long"
+    if n_steps > MAX_STEPS:
         problem = f"has {n_steps:,} steps"
     if tokenizer.num_special_tokens_to_add(is_pair=False) > max_tokens // 2:
         problem = f"adds more special tokens than half of text.max_tokens ({max_tokens:,})"
-    if getattr(tokenizer.model, "max_input_chars_per_word", 0) > MOST_LETTERS:
-        problem = f"splits words of more than {MOST_LETTERS:,} letters"
+    if getattr(tokenizer.model, "max_input_chars_per_word", 0) > MAX_LETTERS:
+        problem = f"splits words of more than {MAX_LETTERS:,} letters"
     if problem:
         raise ModelError(f"The tokenizer of {place} {problem}. Use another tokenizer.")
 

@@ -56,7 +56,7 @@ WHOLE_NUMBER = rf"\p{{Nd}}(?<!{SPACED}\p{{Nd}})\p{{Nd}}*+(?:[.,]\p{{Nd}}++)*(?!{
 
 # A longer run without spaces is broken into pieces: the expressions of a tokenizer fail on millions
 # of characters. Scripts without spaces have other ends of words, so that they lose nothing.
-LONGEST_RUN = 100_000
+MAX_RUN = 100_000
 _RUN = re.compile(r"\S+")
 # A failure inside the library, such as an expression that takes too many steps. The class is not an
 # Exception, and cannot be imported.
@@ -215,13 +215,13 @@ def _fails(tokenizer: Tokenizer, text: str, special: bool) -> bool:
 
 def break_runs(text: str) -> str:
     """Put a space into runs of characters without spaces that are too long for a tokenizer."""
-    if len(text) <= LONGEST_RUN or max(map(len, text.split()), default=0) <= LONGEST_RUN:
+    if len(text) <= MAX_RUN or max(map(len, text.split()), default=0) <= MAX_RUN:
         return text
 
     def break_run(found: re.Match[str]) -> str:
         run = found[0]
-        starts = range(0, len(run), LONGEST_RUN)
-        return " ".join(run[start : start + LONGEST_RUN] for start in starts)
+        starts = range(0, len(run), MAX_RUN)
+        return " ".join(run[start : start + MAX_RUN] for start in starts)
 
     return _RUN.sub(break_run, text)
 

@@ -236,10 +236,10 @@ def note_cut_documents(prepared: Prepared) -> None:
 
 def note_labels(prepared: Prepared, forgotten: float) -> None:
     """Report how the hierarchy fits the labels, and what is made of unknown labels."""
-    if prepared.hierarchy is not None and len(prepared.labels):
-        for line in describe_fit(prepared.hierarchy, prepared.labels, prepared.count_closed):
-            log.info(line)
     train = prepared.split("train")
+    if prepared.hierarchy is not None and len(prepared.labels):
+        for line in describe_fit(prepared.hierarchy, prepared.labels, train.labels):
+            log.info(line)
     if train.unknown is None:
         return
     n_incomplete = int((~train.is_complete).sum())
