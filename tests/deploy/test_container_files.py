@@ -15,10 +15,9 @@ from fastapi.testclient import TestClient
 import setrnn
 from setrnn.cli.serve import serve
 from setrnn.serve.app import OPEN_PATHS, make_app
-from setrnn.serve.guards import ApiKeys
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.server import KEEP_ALIVE_SECONDS, STOP_SECONDS
-from setrnn.serve.settings import ServeSettings
+from setrnn.serve.settings import ApiKeys, ServeSettings
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from asgi import asked, leaving, part, tag_body, until
+from prometheus_client import generate_latest
 
 from setrnn.serve import batching
 from setrnn.serve.app import PAGE, make_app
@@ -101,7 +102,7 @@ def test_requests_at_once_share_a_batch_and_get_their_own_answers(
         return [json.loads(body)["predictions"][0]["labels"] for _, _, body in found]
 
     assert asyncio.run(run()) == [list(each.labels) for each in wanted]
-    page = app.state.service.metrics.page().decode()
+    page = generate_latest(app.state.service.metrics.registry).decode()
     assert 'setrnn_batch_documents_count{model="recurrent"} 2.0' in page
     assert 'setrnn_documents_total{model="recurrent"} 13.0' in page
 
@@ -159,32 +160,6 @@ def test_a_panic_of_a_library_is_answered_500_and_the_next_request_200(served, m
     asyncio.run(run())
     assert "failed: PanicError at test_app.py" in caplog.text
     assert MARKER not in caplog.text
-
-
-def test_without_a_worker_it_is_not_ready_and_says_so(served, monkeypatch):
-    monkeypatch.setattr(batching, "RESTART_SECONDS", 0.05)
-    app = make_app(Registry.of(*served), ServeSettings(workers=1))
-    queue = queue_of(app)
-
-    async def run():
-        assert (await asked(app, [part(tag_body("x"))]))[0] == 200
-        for worker in queue._workers:
-            worker.cancel()
-        await until(lambda: not queue.is_alive)
-        for found in (
-            await asked(app, [], path="/readyz", method="GET"),
-            await asked(app, [part(tag_body("x"))]),
-        ):
-            status, headers, body = found
-            assert status == 503
-            assert int(headers["retry-after"]) >= 1
-            assert json.loads(body)["type"] == "urn:setrnn:problem:not-ready"
-        assert (await asked(app, [], path="/healthz", method="GET"))[0] == 200
-        await until(lambda: queue.is_alive)
-        assert (await asked(app, [part(tag_body("x"))]))[0] == 200
-        await queue.close()
-
-    asyncio.run(run())
 
 
 def test_a_log_that_cannot_be_written_shows_no_text_either(ask_in_vain, capfd):

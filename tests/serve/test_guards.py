@@ -8,9 +8,8 @@ from asgi import asked, leaving, part, tag_body, until
 
 from setrnn.errors import ConfigError
 from setrnn.serve.app import make_app
-from setrnn.serve.guards import ApiKeys
 from setrnn.serve.registry import Registry
-from setrnn.serve.settings import ServeSettings
+from setrnn.serve.settings import ApiKeys, ServeSettings
 
 KEY, OTHER = "0123456789abcdef-one", "0123456789abcdef-two"
 BODY = tag_body("x" * 60)

@@ -1,17 +1,21 @@
 """The requests that Label Studio sends, as its connector writes them, and the answers it reads."""
 
+import asyncio
 import base64
+import json
+import time
 from html import escape
 
 import pytest
+from asgi import asked as raw_asked
+from asgi import part
 from fastapi.testclient import TestClient
 
 from setrnn.errors import DataError
 from setrnn.serve.app import make_app
-from setrnn.serve.guards import ApiKeys
 from setrnn.serve.label_studio import choose_tag, find_choices
 from setrnn.serve.registry import Registry, ServedModel
-from setrnn.serve.settings import ServeSettings
+from setrnn.serve.settings import ApiKeys, ServeSettings
 from setrnn.systems.limits import Limits
 
 TEXT = "The draft budget: raining clubs matched the police budget's film."
@@ -178,8 +182,35 @@ def test_the_tag_with_the_labels_of_the_model_is_answered():
     tag = choose_tag(config, {"sport"})
     assert (tag.name, tag.text_field, tag.choices) == ("topics", "title", ["sport", "x"])
     assert choose_tag(config, {"other"}).name == "mood"
-    with pytest.raises(DataError, match="characters"):
-        find_choices("x" * 3_000_000)
+
+
+@pytest.mark.parametrize("path", ["/setup", "/predict"])
+def test_a_large_interface_takes_linear_time_while_others_are_answered(tagger, path):
+    tags = '<Choices name="c" toName="t"/>' * 30_000
+    config = f'<View><Text name="t" value="$body"/>{tags}</View>'
+    app = make_app(Registry.of(ServedModel("news", "version", tagger)), SETTINGS)
+
+    async def run():
+        body = json.dumps({"schema": config, **asked(config, TEXT)}).encode()
+        reading = asyncio.create_task(raw_asked(app, [part(body)], path=path))
+        n_answers = 0
+        while not reading.done():
+            await raw_asked(app, [], path="/healthz", method="GET")
+            await asyncio.sleep(0.001)
+            n_answers += 1
+        assert (await reading)[0] == 200
+        await app.state.service.batchers["news"].close()
+        return n_answers
+
+    start = time.process_time()
+    assert asyncio.run(run()) > 10
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("config", ["<View>" * 100_000, "x" * 3_000_000], ids=["deep", "long"])
+def test_the_size_and_depth_of_an_interface_are_bounded(config):
+    with pytest.raises(DataError, match="has more than"):
+        find_choices(config)
 
 
 def test_the_guards_of_the_service_apply(tagger, tmp_path):

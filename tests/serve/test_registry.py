@@ -6,13 +6,8 @@ from dataclasses import replace
 import pytest
 
 from setrnn.errors import ConfigError, ModelError
-from setrnn.serve.registry import (
-    NotReadyError,
-    Registry,
-    ServedModel,
-    load_served,
-    version_of,
-)
+from setrnn.serve.problems import ProblemError
+from setrnn.serve.registry import Registry, ServedModel, load_served, version_of
 from setrnn.serve.server import set_aside_objects
 from setrnn.tagging.loading import load
 from setrnn.tagging.trust.acceptance import Acceptance
@@ -27,7 +22,7 @@ def folder(taggers, tmp_path):
 
 def test_models_are_found_by_name_the_first_by_default(folder):
     registry = Registry({"one": folder, "two": folder}, "cpu")
-    with pytest.raises(NotReadyError):
+    with pytest.raises(ProblemError, match="not-ready"):
         registry.find(None)
     registry.load()
     assert registry.find(None).name == "one"

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from setrnn.errors import ConfigError
-from setrnn.serve.settings import ServeSettings, name_folders
+from setrnn.serve.settings import name_folders
 
 
 def test_folders_are_named_by_themselves_or_otherwise(tmp_path, monkeypatch):
@@ -34,10 +34,3 @@ def test_folders_are_named_by_themselves_or_otherwise(tmp_path, monkeypatch):
 def test_names_that_cannot_be_used_are_refused(folders, said):
     with pytest.raises(ConfigError, match=said):
         name_folders(folders)
-
-
-@pytest.mark.parametrize("name", ["max_texts", "queue", "workers", "max_connections"])
-def test_a_service_that_could_answer_nobody_is_refused(name):
-    option = "--" + name.replace("_", "-")
-    with pytest.raises(ConfigError, match=f"{option} must be at least 1"):
-        ServeSettings(**{name: 0})

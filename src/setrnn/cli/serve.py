@@ -9,17 +9,20 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from setrnn.cli.console import note, warn
 from setrnn.cli.options import Device
 from setrnn.errors import MissingExtraError
-from setrnn.serve.settings import ServeSettings, bind_address, check_host_names, name_folders
-
-if TYPE_CHECKING:
-    from setrnn.serve.guards import ApiKeys
+from setrnn.serve.settings import (
+    ApiKeys,
+    ServeSettings,
+    bind_address,
+    check_host_names,
+    name_folders,
+)
 
 LIBRARIES = ("fastapi", "uvicorn", "httptools", "prometheus_client")
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -60,7 +63,7 @@ def serve(
     workers: Annotated[
         int | None,
         typer.Option(
-            help="Batches to process at once.", show_default="one per core; on a GPU, one"
+            min=1, help="Batches to process at once.", show_default="one per core; on a GPU, one"
         ),
     ] = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads per batch.")] = 1,
@@ -71,21 +74,35 @@ def serve(
             help="Also answer as a machine learning backend of Label Studio, by the first model.",
         ),
     ] = False,
-    max_texts: Annotated[int, typer.Option(help="The most texts per request.")] = 64,
-    max_words: Annotated[int, typer.Option(help="The most words per text.")] = 10_000,
-    max_body_bytes: Annotated[int, typer.Option(help="The most bytes per request.")] = 4 << 20,
+    max_texts: Annotated[
+        int, typer.Option(min=1, help="The most texts per request.")
+    ] = ServeSettings.max_texts,
+    max_words: Annotated[
+        int, typer.Option(min=1, help="The most words per text.")
+    ] = ServeSettings.max_words,
+    max_body_bytes: Annotated[
+        int, typer.Option(min=1, help="The most bytes per request.")
+    ] = ServeSettings.max_body_bytes,
     max_connections: Annotated[
-        int, typer.Option(help="The most open connections; with more, requests are answered 503.")
-    ] = 1_000,
-    queue: Annotated[
         int,
-        typer.Option(help="The most documents that may wait; more are answered 503."),
-    ] = 4_096,
-    batch: Annotated[int, typer.Option(help="The most documents per batch.")] = 256,
+        typer.Option(
+            min=1, help="The most open connections; with more, requests are answered 503."
+        ),
+    ] = ServeSettings.max_connections,
+    queue: Annotated[
+        int, typer.Option(min=1, help="The most documents that may wait; more are answered 503.")
+    ] = ServeSettings.queue,
+    batch: Annotated[
+        int, typer.Option(min=1, help="The most documents per batch.")
+    ] = ServeSettings.batch,
     batch_ms: Annotated[
         float,
-        typer.Option(help="Milliseconds without another request after which a batch starts."),
-    ] = 3.0,
+        typer.Option(
+            min=0,
+            max=1_000,
+            help="Milliseconds without another request after which a batch starts.",
+        ),
+    ] = ServeSettings.batch_ms,
 ) -> None:
     """Serve models: an HTTP API, and a page to tag with.
 
@@ -95,19 +112,19 @@ def serve(
         if find_spec(library) is None:
             raise MissingExtraError(library, "serve", "Serving")
     settings = ServeSettings(
-        max_texts,
-        max_words,
-        max_body_bytes,
-        max_connections,
-        queue,
-        batch,
-        batch_ms,
-        workers,
-        label_studio,
+        max_texts=max_texts,
+        max_words=max_words,
+        max_body_bytes=max_body_bytes,
+        max_connections=max_connections,
+        queue=queue,
+        batch=batch,
+        batch_ms=batch_ms,
+        workers=workers,
+        label_studio=label_studio,
     )
     check_host_names(allow_host or ())
     folders = name_folders(models)
-    keys = _keys(api_key_file)
+    keys = None if api_key_file is None else ApiKeys(api_key_file)
     listener = bind_address(host, port)
     address, port = listener.getsockname()[:2]
     is_local = ipaddress.ip_address(address).is_loopback
@@ -155,11 +172,3 @@ def _handled_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _keys(file: Path | None) -> ApiKeys | None:
-    if file is None:
-        return None
-    from setrnn.serve.guards import ApiKeys
-
-    return ApiKeys(file)

@@ -21,12 +21,12 @@ from setrnn import __version__
 from setrnn.serve import label_studio
 from setrnn.serve.answers import Problem
 from setrnn.serve.batching import Batcher, default_workers
-from setrnn.serve.guards import ApiKeys, Guard
+from setrnn.serve.guards import Guard
 from setrnn.serve.observation import Metrics, Observe
 from setrnn.serve.problems import add_problem_handlers
 from setrnn.serve.registry import Registry
 from setrnn.serve.routes import Service, describe_problems, posts, router
-from setrnn.serve.settings import ServeSettings
+from setrnn.serve.settings import ApiKeys, ServeSettings
 
 PAGE = Path(__file__).parent / "page"
 PAGE_FILES = "/page/"
@@ -41,7 +41,7 @@ KEY_SCHEMES = {
 
 def make_app(
     registry: Registry,
-    settings: ServeSettings | None = None,
+    settings: ServeSettings = ServeSettings(),  # noqa: B008 (it cannot be changed)
     keys: ApiKeys | None = None,
     hosts: Collection[str] | None = None,
     n_open: Callable[[], int] | None = None,
@@ -55,7 +55,6 @@ def make_app(
         hosts: the allowed host names besides localhost and addresses; None: all.
         n_open: returns the number of open connections, if that is known.
     """
-    settings = ServeSettings() if settings is None else settings
     metrics = Metrics()
     n_workers = settings.workers or default_workers(registry.device)
     batchers: dict[str, Batcher] = {}
@@ -98,14 +97,13 @@ def make_app(
     app.mount(PAGE_FILES, page)
     app.add_route("/", partial(_index, page), ["GET"], include_in_schema=False)
     add_problem_handlers(app)
-    described = _describe(app, settings, needs_key=False)["paths"]
-    paths = {*described, *open_paths, *(each.path for each in routes if isinstance(each, Route))}
     app.openapi = cache(partial(_describe, app, settings, keys is not None))  # type: ignore[method-assign]
+    paths = {each.path for each in app.routes if isinstance(each, Route)}
     app.add_middleware(  # requests pass the last one added first
         Guard, hosts=hosts, keys=keys, open_paths=open_paths, takes_basic=settings.label_studio
     )
     app.add_middleware(HeadAsGet)
-    app.add_middleware(Observe, metrics=metrics, routes=paths, prefixes=(PAGE_FILES,))
+    app.add_middleware(Observe, metrics=metrics, routes=paths, folder=PAGE_FILES)
     return app
 
 

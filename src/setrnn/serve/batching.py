@@ -14,14 +14,12 @@ from time import monotonic
 from typing import Any, Protocol
 
 from setrnn.model.devices import find_device, n_cores
-from setrnn.serve.observation import log_failure
 
 MIN_SHARE = 16  # documents: fewer are not split among threads, as small batches are slower
 BATCH_SECONDS = 0.5  # that a batch should take at most: a larger request is cut
 MAX_KINDS = 256  # of work whose cost is remembered
 MOST_WAITS = 10  # for others: as long as requests arrive, a batch waits this many times
 WAITED_SHARE = 0.1  # of the time of a batch, if that is longer: on busy cores all take longer
-RESTART_SECONDS = 1.0  # until a worker that has ended is replaced
 MAX_RETRY_SECONDS = 30
 SMOOTHING = 0.2  # weight of the last batch in the measured speed
 
@@ -48,10 +46,6 @@ class QueueFullError(Exception):
     def __init__(self, retry_after: int) -> None:
         super().__init__(retry_after)
         self.retry_after = retry_after  # seconds
-
-
-class NoWorkerError(Exception):
-    """No worker is left; one is started again soon."""
 
 
 class WorkError(Exception):
@@ -121,92 +115,56 @@ class Batcher:
         self._costs: dict[int, float] = {}  # seconds per document by kind of work
         self._n_idle = 0  # workers
         self._changed, self._complete = asyncio.Event(), asyncio.Event()
-        self._is_open = False
-        self._workers: set[asyncio.Task[None]] = set()
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether a worker runs or will be started by the next request."""
-        return bool(self._workers) or not self._is_open
+        self._workers: list[asyncio.Task[None]] = []
 
     def submit(self, work: Work, documents: Sequence[Any]) -> asyncio.Future[Sequence[Any]]:
         """Queue documents and return the future of their results.
 
         Cancelling the future drops what has not been started. Raises QueueFullError if too many
-        documents are waiting, and NoWorkerError if no worker is left.
+        documents are waiting.
         """
-        if not self.is_alive:
-            raise NoWorkerError
         if self._waiting and self.n_waiting + len(documents) > self.max_waiting:
             raise QueueFullError(self._retry_after())
-        results = asyncio.get_running_loop().create_future()
-        job = _Job(work, documents, results, hash(work))
+        loop = asyncio.get_running_loop()
+        job = _Job(work, documents, loop.create_future(), hash(work))
         job.results.add_done_callback(lambda results: self._forget(job))
         self.n_pending += 1
-        if not self._is_open:
-            self._is_open, self._n_idle = True, 0
+        if not self._workers:
+            self._n_idle = self.n_workers
             self._changed, self._complete = asyncio.Event(), asyncio.Event()
-            for _ in range(self.n_workers):
-                self._start_worker()
+            self._workers = [loop.create_task(self._work()) for _ in range(self.n_workers)]
         self._queue(job)
         return job.results
 
     async def close(self) -> None:
         """Finish the current batches, drop the waiting requests, and stop."""
-        self._is_open = False
-        workers = list(self._workers)
+        workers, self._workers = self._workers, []
         for worker in workers:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
         for job in [*self._waiting]:
             job.results.cancel()
 
-    def _start_worker(self) -> None:
-        if self._is_open and len(self._workers) < self.n_workers:
-            worker = asyncio.get_running_loop().create_task(self._work())
-            self._workers.add(worker)
-            self._n_idle += 1
-            worker.add_done_callback(self._replace_worker)
-
-    def _replace_worker(self, worker: asyncio.Task[None]) -> None:
-        """Replace a worker that has ended, whatever the reason; let no request wait for none."""
-        self._workers.discard(worker)
-        self._n_idle -= 1
-        error = None if worker.cancelled() else worker.exception()
-        if not self._is_open:
-            return
-        if error is not None:
-            log_failure(error)
-        asyncio.get_running_loop().call_later(RESTART_SECONDS, self._start_worker)
-        if not self._workers:
-            for job in [*self._waiting]:
-                job.results.set_exception(NoWorkerError())
-
     async def _work(self) -> None:
         """Process batches in one thread until the queue is closed."""
         loop = asyncio.get_running_loop()
-        jobs: list[_Job] = []
-        try:
-            with ThreadPoolExecutor(1, "setrnn-batch") as thread:
-                while True:
-                    await self._gather()
-                    jobs, start = self._take(), monotonic()
-                    self._n_idle -= 1
-                    try:
-                        outcomes = await loop.run_in_executor(thread, _run, jobs)
-                    finally:
-                        self._n_idle += 1
+        with ThreadPoolExecutor(1, "setrnn-batch") as thread:
+            while True:
+                await self._gather()
+                jobs, start = self._take(), monotonic()
+                self._n_idle -= 1
+                try:
+                    outcomes = await loop.run_in_executor(thread, _run, jobs)
                     self._count(jobs, monotonic() - start)
                     self._deliver(jobs, outcomes)
-                    jobs = []
-        except Exception as error:
-            for job in jobs:
-                if not job.results.done():
-                    job.results.set_exception(_as_exception(error))
-            raise
-        finally:
-            for job in jobs:
-                job.results.cancel()
+                except Exception as error:  # noqa: BLE001 (requests fail, the worker goes on)
+                    self._deliver(jobs, [error] * len(jobs))
+                except asyncio.CancelledError:
+                    for job in jobs:
+                        job.results.cancel()
+                    raise
+                finally:
+                    self._n_idle += 1
 
     async def _gather(self) -> None:
         """Wait for a request, then for others until none arrives for a moment, or none can come.

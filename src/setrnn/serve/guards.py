@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
-import hmac
 import ipaddress
 from collections.abc import Collection
-from pathlib import Path
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from setrnn.errors import ConfigError
 from setrnn.serve.problems import ProblemError, problem_response
+from setrnn.serve.settings import ApiKeys
 
-MIN_KEY_LENGTH = 16
 _OTHER_HOST = ProblemError(
     "other-host",
     "Use localhost or an address, or start the service with --allow-host NAME for this name.",
@@ -25,47 +21,6 @@ _KEY_REQUIRED = ProblemError(
     "Send the key in the header 'Authorization: Bearer KEY' or 'X-API-Key: KEY'.",
     headers={"WWW-Authenticate": "Bearer"},
 )
-
-
-class ApiKeys:
-    """The API keys in a file, one per line; while keys are rotated, the file has two."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self._digests: list[bytes] = []
-        self.load()
-
-    def load(self) -> None:
-        """Read the file; if that fails, the keys stay as they were."""
-        try:
-            text = self.file.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"The API keys in {self.file} cannot be read.") from error
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        if not lines:
-            raise ConfigError(f"{self.file} has no API key. Write one per line.")
-        if min(map(len, lines)) < MIN_KEY_LENGTH:
-            raise ConfigError(
-                f"{self.file} has an API key of fewer than {MIN_KEY_LENGTH} characters. Make one "
-                "with: openssl rand -hex 32"
-            )
-        if not all(line.isascii() and line.isprintable() and " " not in line for line in lines):
-            raise ConfigError(
-                f"{self.file} has a line that is not an API key: use printable ASCII characters "
-                "without spaces."
-            )
-        self._digests = [_digest(line.encode()) for line in lines]
-
-    def hold(self, key: bytes) -> bool:
-        """Return whether a key is one of them, in a time that does not depend on the keys."""
-        given = _digest(key)
-        is_one = [hmac.compare_digest(given, digest) for digest in self._digests]
-        return any(is_one)
-
-
-def _digest(key: bytes) -> bytes:
-    """Hash a key, so that a comparison does not reveal its length."""
-    return hashlib.sha256(key).digest()
 
 
 class Guard:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
+import re
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -11,7 +10,6 @@ import numpy as np
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
@@ -24,11 +22,10 @@ if TYPE_CHECKING:
 VERSION_HEADER = "X-Model-Version"
 HELD_BODIES = 16  # bodies of the largest size that all current requests may hold together
 SMALL_BODY = 64 << 10  # bytes; small bodies are read even while large ones fill the memory limit
-COUNTED_BODY = 64 << 10  # bytes; the values of smaller bodies are not counted, they are few
-_TOO_MANY_BODIES = ProblemError(
-    "queue-full",
-    "Too many requests at once. Try again after the seconds in the header Retry-After.",
-    headers={"Retry-After": "1"},
+# Half of an emoji, or what only looks like it: an escaped backslash, or both halves.
+_HALF_EMOJI = re.compile(
+    rb"\\(?:(\\|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|"
+    rb"u[dD][89a-fA-F][0-9a-fA-F]{2})"
 )
 
 
@@ -42,18 +39,15 @@ class JsonRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what answers a request."""
-        types, answer = get_type_hints(self.endpoint), self.endpoint
-        to_read = TypeAdapter[Any](types["wanted"])
-        to_write = TypeAdapter[Any](get_type_hints(self.endpoint, include_extras=True)["return"])
+        types, answer = get_type_hints(self.endpoint, include_extras=True), self.endpoint
+        to_read, to_write = TypeAdapter[Any](types["wanted"]), TypeAdapter[Any](types["return"])
 
         async def handle(request: Request) -> Response:
             service: Service = request.app.state.service
             body = bytearray()
             try:
                 await _read(request, service, body)
-                if len(body) > COUNTED_BODY:
-                    await _check_values(service, bytes(body))
-                found = await answer(_validate(to_read, _parse(body)), request)
+                found = await answer(_parse(to_read, body, service.settings.max_nested), request)
             except ClientDisconnect:
                 return Response(status_code=CLIENT_GONE)
             finally:
@@ -87,49 +81,41 @@ async def _read(request: Request, service: Service, body: bytearray) -> None:
         if len(body) > limit:
             raise too_large
         if len(body) > small and service.n_held > HELD_BODIES * limit:
-            raise _TOO_MANY_BODIES
-
-
-async def _check_values(service: Service, body: bytes) -> None:
-    """Refuse a body of many small values, which would take a second to parse."""
-    async with service.counting:
-        found = await asyncio.to_thread(count_values, body)
-    for n_found, (kind, most) in zip(found, service.settings.max_counts.items(), strict=True):
-        if n_found > most:
             raise ProblemError(
-                "invalid", f"#/: A request may have {most:,} {kind}, got {n_found:,}."
+                "queue-full",
+                "Too many requests at once. Try again after the seconds in the header Retry-After.",
+                headers={"Retry-After": "1"},
             )
 
 
-def count_values(body: bytes) -> tuple[int, int, int]:
-    """Count the fields, the lists and objects, and all values in JSON, without parsing it.
-
-    Example:
-        >>> count_values(b'{"texts": ["a, [b]", "c"], "top": 2}')
-        (2, 2, 5)
-    """
-    plain = body.replace(b"\\\\", b"").replace(b'\\"', b"")  # without escaped quotes
-    marks = np.frombuffer(plain, dtype=np.uint8)
-    is_inside = np.cumsum(marks == ord('"'), dtype=np.uint8) & 1  # a string; may wrap at 256
-    outside = marks[is_inside == 0].tobytes()
-    n_lists = outside.count(b"[") + outside.count(b"{")
-    return outside.count(b":"), n_lists, n_lists + outside.count(b",") + 1
-
-
-def _parse(body: bytearray) -> Any:  # noqa: ANN401 (whatever was sent)
+def _parse(kind: TypeAdapter[Any], body: bytearray, max_nested: int) -> Any:  # noqa: ANN401
+    """Return a request, or raise what is wrong with its body."""
+    if len(body) > max_nested and (n_nested := count_nested(body)) > max_nested:
+        raise ProblemError(
+            "invalid",
+            f"#/: A request may have {max_nested:,} fields, lists and objects, got {n_nested:,}.",
+        )
     try:
-        return json.loads(body)
-    except json.JSONDecodeError as error:
-        found = {"type": "json_invalid", "loc": ("body", error.pos), "msg": error.msg}
-        raise RequestValidationError([found]) from None
-    except (ValueError, RecursionError):  # not text, or nested too deeply
-        raise HTTPException(400) from None
-
-
-def _validate(kind: TypeAdapter[Any], values: Any) -> Any:  # noqa: ANN401 (whatever was sent)
-    try:
-        return kind.validate_python(values)
+        return kind.validate_json(_replace_half_emoji(body))
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
         errors = [{**each, "loc": ("body", *each["loc"])} for each in found]
     raise RequestValidationError(errors)
+
+
+def _replace_half_emoji(body: bytearray) -> bytes:
+    """Replace escapes of unpaired surrogates by question marks, as encoders do."""
+    return _HALF_EMOJI.sub(lambda found: found[0] if found[1] else b"?", body)
+
+
+def count_nested(body: bytes | bytearray) -> int:
+    """Count the fields, lists and objects in JSON: many of them take seconds to parse.
+
+    Example:
+        >>> count_nested(b'{"texts": ["a, [b]: {c}"], "top": 2}')
+        4
+    """
+    plain = body.replace(b"\\\\", b"").replace(b'\\"', b"")  # without escaped quotes
+    marks = np.frombuffer(plain, dtype=np.uint8)
+    is_inside = np.cumsum(marks == ord('"'), dtype=np.uint8) & 1  # a string; may wrap at 256
+    return sum(map(marks[is_inside == 0].tobytes().count, b":[{"))

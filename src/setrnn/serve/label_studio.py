@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 from xml.parsers import expat
 
@@ -17,15 +17,15 @@ from setrnn.data.read.label_studio import make_result, write_label_config
 from setrnn.errors import DataError
 from setrnn.serve.json_route import JsonRoute
 from setrnn.serve.problems import ProblemError, shorten
-from setrnn.serve.registry import NotReadyError, ServedModel
-from setrnn.serve.requests import MAX_NAME, Text
+from setrnn.serve.registry import ServedModel
+from setrnn.serve.requests import MAX_NAME
 from setrnn.serve.routes import check_texts, process, service_of
 from setrnn.serve.work import Tagging
 from setrnn.systems.limits import Limits
 
 HEALTH = "/health"
 SINGLE = ("single", "single-radio")
-MAX_CHARACTERS = 2_000_000  # of a label config
+MAX_CHARACTERS, MAX_DEPTH = 2_000_000, 100  # of a label config
 IGNORED = {
     "status": "ignored",
     "detail": "This backend does not train. Export the annotations as JSON, then: setrnn update "
@@ -52,13 +52,13 @@ class PredictRequest(_Asked):
     """Tasks of one project, and its labeling interface."""
 
     tasks: list[Task] = Field(min_length=1)
-    label_config: Text
+    label_config: str
 
 
 class SetupRequest(_Asked):
     """The labeling interface of a project that connects the backend."""
 
-    schema_: Text = Field(default="", alias="schema")
+    schema_: str = Field(default="", alias="schema")
 
 
 class AnyRequest(_Asked):
@@ -73,12 +73,10 @@ async def predict(wanted: PredictRequest, request: Request) -> dict[str, Any]:
     """
     service = service_of(request)
     model = service.registry.find(None)
-    tag = choose_tag(wanted.label_config, model.tagger.labels.index)
+    tag, limits = await asyncio.to_thread(_read_project, wanted.label_config, model)
     texts = [_text_of(task, tag, number) for number, task in enumerate(wanted.tasks)]
     check_texts(service.settings, texts)
-    work = Tagging(
-        model, model.tagger.rule_or_own(None), 1, _limit(tag, model), True, with_marginals=False
-    )
+    work = Tagging(model, model.tagger.rule_or_own(None), limits=limits)
     found = await process(request, model, work, [(text, ()) for text in texts])
     version = {"model_version": _version(model)}
     results = [
@@ -97,7 +95,7 @@ async def setup(wanted: SetupRequest, request: Request) -> dict[str, str]:
     """Check that the project has choices of the model, so that connecting it says what is wrong."""
     model = service_of(request).registry.find(None)
     if wanted.schema_:
-        _limit(choose_tag(wanted.schema_, model.tagger.labels.index), model)
+        await asyncio.to_thread(_read_project, wanted.schema_, model)
     return {"model_version": _version(model)}
 
 
@@ -117,9 +115,7 @@ async def ignore(wanted: AnyRequest, request: Request) -> dict[str, str]:
 @router.get(HEALTH)
 async def health(request: Request) -> dict[str, str]:
     """Report that the backend is up, once its models are loaded."""
-    registry = service_of(request).registry
-    if not registry.is_ready:
-        raise NotReadyError()
+    service_of(request).registry.find(None)
     return {"status": "UP", "model_class": "setrnn"}
 
 
@@ -142,15 +138,16 @@ def _text_of(task: Task, tag: ChoicesTag, number: int) -> str:
     return text
 
 
-def _limit(tag: ChoicesTag, model: ServedModel) -> Limits:
-    """Return limits that keep predictions within the choices of a project.
+def _read_project(config: str, model: ServedModel) -> tuple[ChoicesTag, Limits]:
+    """Return the tag to answer, and limits that keep predictions within its choices.
 
     A set need not be closed if that would keep choices out: those with a label above them that the
     project lacks, or, if only one may be chosen, all that are below another.
     """
     labels, tree = model.tagger.labels, model.tagger.hierarchy
+    tag = choose_tag(config, labels.index)
     known = set(tag.choices)
-    lacking: Sequence[str] = [each for each in labels.names if each not in known] if known else ()
+    lacking = tuple(each for each in labels.names if each not in known) if known else ()
     if len(lacking) == len(labels):
         raise DataError(
             f"None of the choices of '{shorten(tag.name)}' is a label of the model. GET "
@@ -158,9 +155,9 @@ def _limit(tag: ChoicesTag, model: ServedModel) -> Limits:
         )
     above = set() if tree is None else {name for each in known for name in tree.ancestors(each)}
     opens = tag.is_single or not above.isdisjoint(lacking)
-    return Limits(
+    return tag, Limits(
         max_labels=1 if tag.is_single else None,
-        forbidden=tuple(lacking),
+        forbidden=lacking,
         closed=False if tree is not None and opens else None,
     )
 
@@ -180,11 +177,10 @@ class ChoicesTag:
     text_field: str = ""
 
 
-@lru_cache(maxsize=16)
-def find_choices(config: str) -> tuple[ChoicesTag, ...]:
+def find_choices(config: str) -> list[ChoicesTag]:
     """Return the tags of choices about a text, in the order of the interface.
 
-    A document type is refused, and with it every entity.
+    A document type is refused, and with it every entity. The time is linear in the characters.
 
     Example:
         >>> (tag,) = find_choices(
@@ -202,6 +198,8 @@ def find_choices(config: str) -> tuple[ChoicesTag, ...]:
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         path.append(tag)
+        if len(path) > MAX_DEPTH:
+            raise DataError(f"The label config has more than {MAX_DEPTH} tags inside one another.")
         if tag == "Text" and attributes.get("valueType", "text") == "text":
             texts[attributes.get("name", "")] = attributes.get("value", "")
         elif tag == "Choices":
@@ -211,15 +209,12 @@ def find_choices(config: str) -> tuple[ChoicesTag, ...]:
         elif tag == "Choice" and "Choices" in path and tags:
             tags[-1].choices.append(attributes.get("alias") or attributes.get("value", ""))
 
-    def end(tag: str) -> None:
-        path.pop()
-
     def refuse(*_: object) -> None:
         raise DataError("The label config must not have a document type.")
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = start
-    parser.EndElementHandler = end
+    parser.EndElementHandler = lambda tag: path.pop()
     parser.StartDoctypeDeclHandler = refuse
     try:
         parser.Parse(config.encode("utf-8", "replace"), True)
@@ -231,17 +226,15 @@ def find_choices(config: str) -> tuple[ChoicesTag, ...]:
     for each in tags:
         value = texts.get(each.to_name, "")
         each.text_field = value[1:] if value.startswith("$") else ""
-    return tuple(each for each in tags if each.text_field)
+    return [each for each in tags if each.text_field]
 
 
 def choose_tag(config: str, labels: Collection[str]) -> ChoicesTag:
-    """Return the tag with the most choices that are labels of the model."""
+    """Return the first tag with the most choices that are labels of the model."""
     tags = find_choices(config)
     if not tags:
         raise DataError(
             'The label config has no <Choices> for a <Text value="$...">: setrnn tags texts with '
             "choices. GET /label-config returns an interface that fits."
         )
-    return max(
-        tags, key=lambda tag: (sum(each in labels for each in tag.choices), -tags.index(tag))
-    )
+    return max(tags, key=lambda tag: sum(each in labels for each in tag.choices))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from setrnn.serve.problems import ProblemError, problem_response
@@ -38,47 +39,30 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        own = self.registry
-        of_model, of_route = ("model",), ("route",)
-        self.requests = Counter(
-            "setrnn_requests", "Requests answered.", ("route", "status"), registry=own
-        )
-        self.seconds = Histogram(
+        counter = partial(Counter, registry=self.registry)
+        histogram = partial(Histogram, registry=self.registry)
+        self.requests = counter("setrnn_requests", "Requests answered.", ("route", "status"))
+        self.seconds = histogram(
             "setrnn_request_seconds",
             "Seconds from the head of a request to the end of its answer.",
-            of_route,
+            ("route",),
             buckets=REQUEST_SECONDS,
-            registry=own,
         )
-        self.documents = Counter("setrnn_documents", "Documents processed.", of_model, registry=own)
-        self.batches = Histogram(
-            "setrnn_batch_documents",
-            "Documents per batch.",
-            of_model,
-            buckets=BATCH_SIZES,
-            registry=own,
+        self.documents = counter("setrnn_documents", "Documents processed.", ("model",))
+        self.batches = histogram(
+            "setrnn_batch_documents", "Documents per batch.", ("model",), buckets=BATCH_SIZES
         )
-        self.waiting = Gauge("setrnn_queue_documents", "Documents waiting.", of_model, registry=own)
-        self.refused = Counter(
-            "setrnn_queue_refused",
-            "Requests refused because the queue was full.",
-            of_model,
-            registry=own,
+        self.waiting = Gauge(
+            "setrnn_queue_documents", "Documents waiting.", ("model",), registry=self.registry
         )
-
-    def count_request(self, route: str, status: int, seconds: float) -> None:
-        """Count an answer."""
-        self.requests.labels(route, str(status)).inc()
-        self.seconds.labels(route).observe(seconds)
+        self.refused = counter(
+            "setrnn_queue_refused", "Requests refused because the queue was full.", ("model",)
+        )
 
     def count_batch(self, model: str, n_documents: int) -> None:
         """Count a finished batch."""
         self.documents.labels(model).inc(n_documents)
         self.batches.labels(model).observe(n_documents)
-
-    def page(self) -> bytes:
-        """Return all metrics in Prometheus's text format."""
-        return generate_latest(self.registry)
 
 
 class Observe:
@@ -88,18 +72,14 @@ class Observe:
         app: the application.
         metrics: where requests are counted.
         routes: the paths that are logged and counted by name.
-        prefixes: the same for all paths below them.
+        folder: the same for all paths below this one.
     """
 
     def __init__(
-        self,
-        app: ASGIApp,
-        metrics: Metrics,
-        routes: Collection[str],
-        prefixes: tuple[str, ...] = (),
+        self, app: ASGIApp, metrics: Metrics, routes: Collection[str], folder: str
     ) -> None:
         self.app, self.metrics = app, metrics
-        self.routes, self.prefixes = frozenset(routes), prefixes
+        self.routes, self.folder = frozenset(routes), folder
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on and record its outcome."""
@@ -129,15 +109,13 @@ class Observe:
                 await problem_response(problem)(scope, receive, send_observed)
         finally:
             seconds = perf_counter() - start
-            route = self._route_of(scope["path"])
-            self.metrics.count_request(route, status, seconds)
+            path = scope["path"]
+            below = self.folder if path.startswith(self.folder) else OTHER
+            route = path if path in self.routes else below
+            self.metrics.requests.labels(route, str(status)).inc()
+            self.metrics.seconds.labels(route).observe(seconds)
             method = scope["method"] if scope["method"] in METHODS else OTHER
             logger.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
-
-    def _route_of(self, path: str) -> str:
-        if path in self.routes:
-            return path
-        return next((each for each in self.prefixes if path.startswith(each)), OTHER)
 
 
 def log_failure(error: BaseException) -> None:

@@ -17,7 +17,7 @@ from setrnn.errors import SetRNNError
 
 MEDIA_TYPE = "application/problem+json"
 MAX_ERRORS = 20  # that are listed
-MAX_NAME = 60  # characters shown of a name that a client sent
+MAX_SHOWN = 60  # characters of a name that a client sent
 
 # The status and title of each kind.
 KINDS = {
@@ -82,7 +82,7 @@ def add_problem_handlers(app: FastAPI) -> None:
 def _of_validation(error: RequestValidationError) -> ProblemError:
     """Report what pydantic found, and where, without the values."""
     found = error.errors()
-    if any(each["type"] == "json_invalid" or _is_empty_body(each) for each in found):
+    if found[0]["type"] == "json_invalid":
         return ProblemError("bad-json", _NOT_JSON)
     errors = [
         {"pointer": _pointer(each["loc"]), "detail": _DETAILS.get(each["type"], each["msg"])}
@@ -91,10 +91,6 @@ def _of_validation(error: RequestValidationError) -> ProblemError:
     more = f" {len(errors) - 1} more in 'errors'." if len(errors) > 1 else ""
     detail = f"{errors[0]['pointer']}: {errors[0]['detail']}.{more}"
     return ProblemError("invalid", detail, errors[:MAX_ERRORS])
-
-
-def _is_empty_body(error: Mapping[str, Any]) -> bool:
-    return error["type"] == "missing" and tuple(error["loc"]) == ("body",)
 
 
 def _of_status(error: HTTPException) -> ProblemError:
@@ -119,4 +115,4 @@ def _pointer(place: Sequence[int | str]) -> str:
 
 def shorten(name: str) -> str:
     """Cut a name that a client sent if it is too long to show."""
-    return name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}..."
+    return name if len(name) <= MAX_SHOWN else f"{name[:MAX_SHOWN]}..."

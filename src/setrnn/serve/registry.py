@@ -20,17 +20,6 @@ RETRY_SECONDS = 2  # while models are loaded
 _WORD_START = re.compile(r"(?<![^\W_])[^\W_]")
 
 
-class NotReadyError(ProblemError):
-    """The models are still being loaded."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "not-ready",
-            "The models are being loaded. Try again after the seconds in the header Retry-After.",
-            headers={"Retry-After": str(RETRY_SECONDS)},
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class ServedModel:
     """One version of a model; a request keeps the version it started with."""
@@ -88,20 +77,24 @@ class Registry:
         return len(self._models) == len(self.names)
 
     @property
-    def models(self) -> list[ServedModel]:
-        """The current models, the default first."""
+    def models(self) -> dict[str, ServedModel]:
+        """The current models by name, the default first; raises a 503 while they are loaded."""
         if not self.is_ready:
-            raise NotReadyError()
-        return [self._models[name] for name in self.names]
+            raise ProblemError(
+                "not-ready",
+                "The models are being loaded. Try again after the seconds in the header "
+                "Retry-After.",
+                headers={"Retry-After": str(RETRY_SECONDS)},
+            )
+        return self._models
 
     def find(self, name: str | None) -> ServedModel:
         """Return a model by name; None is the default."""
-        if not self.is_ready:
-            raise NotReadyError()
+        models = self.models
         chosen = self.names[0] if name is None else name
-        if chosen not in self._models:
-            raise ConfigError(f"No model has this name. {nearest_name(chosen, self._models)}")
-        return self._models[chosen]
+        if chosen not in models:
+            raise ConfigError(f"No model has this name. {nearest_name(chosen, models)}")
+        return models[chosen]
 
     def load(self) -> None:
         """Load all models; raise the first error."""
@@ -121,10 +114,10 @@ class Registry:
             if version_of(folder) == before.version:
                 return f"{name}: unchanged ({before.version})."
             now = load_served(name, folder, self.device)
-        except (SetRNNError, OSError) as error:
-            return f"{name}: not loaded, {before.version} stays. {error}"
         except Exception as error:  # noqa: BLE001 (the old model stays, whatever it is)
-            return f"{name}: not loaded, {before.version} stays. {type(error).__name__}."
+            is_known = isinstance(error, SetRNNError | OSError)
+            reason = error if is_known else f"{type(error).__name__}."
+            return f"{name}: not loaded, {before.version} stays. {reason}"
         self._models[name] = now
         return f"{name}: {now.version} replaces {before.version}."
 

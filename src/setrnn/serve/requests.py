@@ -7,22 +7,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from setrnn.data.text.words import whole_characters
 from setrnn.systems.rules import RULES
 
 MAX_SETS = 50  # that a request may ask for
 MAX_LABELS = 1_000  # that a request may name
 MAX_NAME = 1_000  # characters of a label, a feature, a model or a rule
-MANY = 100_000  # values of a list that nobody needs
-
-
-def _replace_half_emoji(value: Any) -> Any:  # noqa: ANN401 (whatever was sent)
-    """Replace unpaired surrogates by question marks, in a text or in a list of them."""
-    if isinstance(value, list):
-        if len(value) > MANY:
-            return value  # of too many texts: they are refused without a look at each
-        return [_replace_half_emoji(each) if isinstance(each, str) else each for each in value]
-    return whole_characters(value) if isinstance(value, str) and not value.isascii() else value
 
 
 def _accept_whole_float(value: Any) -> Any:  # noqa: ANN401 (whatever was sent)
@@ -30,17 +19,9 @@ def _accept_whole_float(value: Any) -> Any:  # noqa: ANN401 (whatever was sent)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Text = Annotated[str, BeforeValidator(_replace_half_emoji)]
+Name = Annotated[str, Field(max_length=MAX_NAME)]
 # Lists stop at the first error: there may be a million.
-Texts = Annotated[
-    list[str], Field(min_length=1, fail_fast=True), BeforeValidator(_replace_half_emoji)
-]
-Name = Annotated[str, Field(max_length=MAX_NAME), BeforeValidator(_replace_half_emoji)]
-Names = Annotated[
-    list[Annotated[str, Field(max_length=MAX_NAME)]],
-    Field(max_length=MAX_LABELS, fail_fast=True),
-    BeforeValidator(_replace_half_emoji),
-]
+Names = Annotated[list[Name], Field(max_length=MAX_LABELS, fail_fast=True)]
 Top = Annotated[int, Field(ge=1, le=MAX_SETS), BeforeValidator(_accept_whole_float)]
 Count = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_accept_whole_float)]
 ModelName = Annotated[Name | None, Field(description="The model's name; null: the first model.")]
@@ -72,7 +53,7 @@ class TagRequest(_Request):
 
     model_config = _show_examples({"texts": [_TEXT], "top": 2, "forbid": ["hockey"]})
 
-    texts: Texts = Field(description="The documents.")
+    texts: list[str] = Field(min_length=1, fail_fast=True, description="The documents.")
     model: ModelName = None
     rule: RuleName = None
     top: Top = Field(1, description="How many sets to return: the predicted one and alternatives.")
@@ -107,7 +88,7 @@ class CompleteRequest(_Request):
 
     model_config = _show_examples({"text": _TEXT, "present": ["sport"], "absent": ["hockey"]})
 
-    text: Text = Field(description="The document.")
+    text: str = Field(description="The document.")
     present: Names = Field([], description="Labels known to be right.")
     absent: Names = Field([], description="Labels known to be wrong.")
     top: Top = Field(3, description="How many sets to return.")
@@ -120,7 +101,7 @@ class ExplainRequest(_Request):
 
     model_config = _show_examples({"text": _TEXT}, {"text": _TEXT, "labels": ["sport", "football"]})
 
-    text: Text = Field(description="The document.")
+    text: str = Field(description="The document.")
     rule: RuleName = None
     labels: Names | None = Field(
         None,

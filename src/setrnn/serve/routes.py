@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Query, Request
-from prometheus_client import CONTENT_TYPE_LATEST
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
@@ -29,23 +29,25 @@ from setrnn.serve.answers import (
     RequestLimits,
     TagAnswer,
 )
-from setrnn.serve.batching import Batcher, NoWorkerError, QueueFullError, Work
+from setrnn.serve.batching import Batcher, QueueFullError, Work
 from setrnn.serve.json_route import VERSION_HEADER, JsonRoute
 from setrnn.serve.observation import Metrics
 from setrnn.serve.problems import KINDS, MEDIA_TYPE, ProblemError
-from setrnn.serve.registry import RETRY_SECONDS, NotReadyError, Registry, ServedModel
+from setrnn.serve.registry import RETRY_SECONDS, Registry, ServedModel
 from setrnn.serve.requests import MAX_NAME, CompleteRequest, ExplainRequest, TagRequest
 from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Completing, Explaining, Tagging
 from setrnn.systems.limits import Limits
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.rules import find_rule
-from setrnn.tagging.explain.explain import choose_explained_rule, given_set, why_not_explained
+from setrnn.tagging.explain.explain import choose_explained_rule, why_not_explained
 
 CHARACTERS_PER_WORD = 32  # in a text without spaces, which would be one word
 # Texts times squared labels: set-rnn-exact scores a set of n labels in a time that grows with n^2.
 MAX_SCORED_LABELS = 64 * 16**2
-NO_LIMITS, NOTHING_KNOWN = Limits(), KnownLabels()
+ModelQuery = Annotated[
+    str | None, Query(max_length=MAX_NAME, description="The model's name; empty: the first.")
+]
 
 
 @dataclass
@@ -57,7 +59,6 @@ class Service:
     metrics: Metrics
     batchers: Mapping[str, Batcher]
     n_held: int = 0  # bytes of the bodies of all current requests
-    counting: asyncio.Lock = field(default_factory=asyncio.Lock)  # one body's values at a time
 
 
 def describe_problems(*kinds: str) -> dict[int | str, Any]:
@@ -103,8 +104,6 @@ async def tag(wanted: TagRequest, request: Request) -> TagAnswer:
     )
     rule = model.tagger.rule_or_own(wanted.rule)
     _check_cost(model, rule, limits, len(wanted.texts))
-    if limits != NO_LIMITS:  # slow with many labels or seen sets
-        await asyncio.to_thread(model.tagger.known_limits, limits)
     features = wanted.features or [[]] * len(wanted.texts)
     work = Tagging(model, rule, wanted.top, limits, wanted.calibrated, wanted.marginals)
     documents = list(zip(wanted.texts, features, strict=True))
@@ -118,10 +117,9 @@ async def complete(wanted: CompleteRequest, request: Request) -> CompleteAnswer:
     service = service_of(request)
     model = service.registry.find(wanted.model)
     check_texts(service.settings, [wanted.text])
-    known = KnownLabels(tuple(dict.fromkeys(wanted.present)), tuple(dict.fromkeys(wanted.absent)))
-    if known != NOTHING_KNOWN:  # slow with many labels
-        tagger = model.tagger
-        await asyncio.to_thread(tagger.check_known, known)
+    known = KnownLabels(tuple(wanted.present), tuple(wanted.absent))
+    # Before it shares a batch, which would be done again one by one; slow with many labels.
+    await asyncio.to_thread(model.tagger.check_known, known)
     document = ((wanted.text, wanted.features or ()), known)
     work = Completing(model, wanted.top)
     found: list[CompleteAnswer] = await process(request, model, work, [document])
@@ -135,9 +133,6 @@ async def explain(wanted: ExplainRequest, request: Request) -> ExplainAnswer:
     model = service.registry.find(wanted.model)
     check_texts(service.settings, [wanted.text])
     rule = choose_explained_rule(model.tagger, wanted.rule, wanted.labels)
-    if wanted.labels is not None:  # slow with many labels
-        tagger = model.tagger
-        await asyncio.to_thread(given_set, tagger.labels, wanted.labels, tagger.max_labels)
     work = Explaining(model, rule, wanted.top, wanted.labels)
     document = (wanted.text, wanted.features or ())
     found: list[ExplainAnswer] = await process(request, model, work, [document])
@@ -148,20 +143,24 @@ async def explain(wanted: ExplainRequest, request: Request) -> ExplainAnswer:
 async def models(request: Request) -> ModelsAnswer:
     """List the models and the limits of a request."""
     service = service_of(request)
-    found, limits = service.registry.models, service.settings
+    limits, default = service.settings, service.registry.find(None)
     return ModelsAnswer(
-        [_card(model, is_default=model is found[0]) for model in found],
+        [_card(each, each is default) for each in service.registry.models.values()],
         RequestLimits(limits.max_texts, limits.max_words, limits.max_body_bytes),
     )
 
 
 def _card(model: ServedModel, is_default: bool) -> ModelCard:
     tagger = model.tagger
-    calibration, data, of_labels = (
+    calibration, of_labels, data = (
         tagger.calibration,
-        tagger.notes.get("data"),
         tagger.label_acceptance,
+        tagger.notes.get("data"),
     )
+    hierarchy = None
+    if tagger.hierarchy is not None:
+        n_below = int((tagger.closure.above >= 0).any(axis=1).sum())
+        hierarchy = HierarchyCard(tagger.keeps_closed, n_below)
     return ModelCard(
         **vars(model.answering),
         is_default=is_default,
@@ -176,9 +175,7 @@ def _card(model: ServedModel, is_default: bool) -> ModelCard:
         },
         accepts_labels=AcceptedLabels(of_labels.target, of_labels.n_safe) if of_labels else None,
         data=None if data is None else str(data),
-        hierarchy=None
-        if tagger.hierarchy is None
-        else HierarchyCard(tagger.keeps_closed, int((tagger.closure.above >= 0).any(axis=1).sum())),
+        hierarchy=hierarchy,
     )
 
 
@@ -190,9 +187,7 @@ async def labels(
         str, Query(max_length=MAX_NAME, description="The start of a label or of a word in it.")
     ] = "",
     limit: Annotated[int, Query(ge=1, le=1_000, description="The most labels to return.")] = 20,
-    model: Annotated[
-        str | None, Query(max_length=MAX_NAME, description="The model's name; empty: the first.")
-    ] = None,
+    model: ModelQuery = None,
 ) -> LabelsAnswer:
     """Search the labels of a model."""
     found = service_of(request).registry.find(model or None)
@@ -211,9 +206,7 @@ async def hierarchy(
     limit: Annotated[
         int, Query(ge=1, le=100_000, description="The most labels to return.")
     ] = 10_000,
-    model: Annotated[
-        str | None, Query(max_length=MAX_NAME, description="The model's name; empty: the first.")
-    ] = None,
+    model: ModelQuery = None,
 ) -> HierarchyAnswer:
     """List the labels of a model with their parents; without any if it has no hierarchy."""
     found = service_of(request).registry.find(model or None)
@@ -224,14 +217,14 @@ async def hierarchy(
 def _list_hierarchy(model: ServedModel, limit: int) -> HierarchyAnswer:
     tagger, known = model.tagger, model.tagger.labels
     order = sorted(range(len(known)), key=lambda label: -known.counts[label])
+
+    def list_parents(label: int) -> tuple[str, ...]:
+        if tagger.hierarchy is None:
+            return ()
+        return tuple(known.names[each] for each in tagger.closure.parents(label))
+
     labels = [
-        LabelInTree(
-            known.names[label],
-            int(known.counts[label]),
-            ()
-            if tagger.hierarchy is None
-            else tuple(known.names[each] for each in tagger.closure.parents(label)),
-        )
+        LabelInTree(known.names[label], int(known.counts[label]), list_parents(label))
         for label in order[:limit]
     ]
     return HierarchyAnswer(tagger.keeps_closed, labels, len(known))
@@ -245,12 +238,8 @@ async def health(request: Request) -> Health:
 
 @router.get("/readyz", responses=describe_problems("not-ready"))
 async def ready(request: Request) -> Health:
-    """Report whether the models are loaded and can answer."""
-    service = service_of(request)
-    if not service.registry.is_ready:
-        raise NotReadyError()
-    if not all(batcher.is_alive for batcher in service.batchers.values()):
-        raise _no_worker()
+    """Report whether the models are loaded."""
+    service_of(request).registry.find(None)
     return Health(status="ready")
 
 
@@ -261,15 +250,13 @@ async def ready(request: Request) -> Health:
 )
 async def metrics(request: Request) -> Response:
     """Return counts and times for Prometheus."""
-    page = service_of(request).metrics.page()
+    page = generate_latest(service_of(request).metrics.registry)
     return Response(page, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
 def service_of(request: Request) -> Service:
     """Return what the routes use."""
-    service = request.app.state.service
-    assert isinstance(service, Service)
-    return service
+    return cast(Service, request.app.state.service)
 
 
 async def process(
@@ -279,8 +266,6 @@ async def process(
     service = service_of(request)
     try:
         results = service.batchers[model.name].submit(work, documents)
-    except NoWorkerError:
-        raise _no_worker() from None
     except QueueFullError as full:
         service.metrics.refused.labels(model.name).inc()
         raise ProblemError(
@@ -291,8 +276,6 @@ async def process(
     watch = asyncio.create_task(_cancel_when_gone(request, results))
     try:
         return await results
-    except NoWorkerError:
-        raise _no_worker() from None
     except asyncio.CancelledError:
         if watch.done() and not watch.cancelled():
             raise ClientDisconnect from None
@@ -303,14 +286,6 @@ async def process(
         ) from None
     finally:
         watch.cancel()
-
-
-def _no_worker() -> ProblemError:
-    return ProblemError(
-        "not-ready",
-        "The model's workers have failed and are started again. See the server's log.",
-        headers={"Retry-After": str(RETRY_SECONDS)},
-    )
 
 
 async def _cancel_when_gone(request: Request, results: asyncio.Future[Any]) -> None:

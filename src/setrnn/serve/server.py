@@ -10,17 +10,15 @@ import socket
 import sys
 from collections.abc import Callable, Collection, Coroutine
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import uvicorn
 
 from setrnn.errors import SetRNNError
 from setrnn.serve.app import make_app
-from setrnn.serve.guards import ApiKeys
 from setrnn.serve.observation import log_failure
 from setrnn.serve.registry import Registry
-from setrnn.serve.settings import ServeSettings
+from setrnn.serve.settings import ApiKeys, ServeSettings
 
 STOP_SECONDS = 60  # for current requests to finish
 GRACE_SECONDS = 0.2  # in which requests that were sent before the stop are still read
@@ -43,7 +41,20 @@ def serve(
     were left unanswered: 0 unless a second SIGINT stops the service at once, or a client does not
     finish its request.
     """
-    server = Server(registry, settings, keys, hosts, greeting, say)
+    app = make_app(registry, settings, keys, hosts, lambda: len(server.server_state.connections))
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=settings.max_connections,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=STOP_SECONDS,
+    )
+    server = Server(config, registry, keys, greeting, say)
     server.run([listener])
     server.log.flush()
     if server.failure is not None:
@@ -61,28 +72,13 @@ class Server(uvicorn.Server):
 
     def __init__(
         self,
+        config: uvicorn.Config,
         registry: Registry,
-        settings: ServeSettings,
         keys: ApiKeys | None,
-        hosts: Collection[str] | None,
         greeting: str,
         say: Callable[[str], None],
     ) -> None:
-        app = make_app(registry, settings, keys, hosts, self._n_open)
-        super().__init__(
-            uvicorn.Config(
-                app,
-                http="httptools",
-                ws="none",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                limit_concurrency=settings.max_connections,
-                timeout_keep_alive=KEEP_ALIVE_SECONDS,
-                timeout_graceful_shutdown=STOP_SECONDS,
-            )
-        )
+        super().__init__(config)
         self.registry, self.keys, self.greeting, self.say = registry, keys, greeting, say
         self.log = set_up_log()
         self.failure: Exception | None = None
@@ -90,20 +86,16 @@ class Server(uvicorn.Server):
         self._tasks: set[asyncio.Task[None]] = set()
         self._reloading = asyncio.Lock()
 
-    def _n_open(self) -> int:
-        """Return the number of open connections."""
-        return len(self.server_state.connections)
-
-    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until a signal, and load the models meanwhile."""
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept connections, and begin to load the models."""
+        await super().startup(sockets)
+        self.say(self.greeting)
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(_on_loop_error)
         if hasattr(signal, "SIGHUP"):
-            reload = partial(loop.call_soon_threadsafe, self._start, self._reload)
-            signal.signal(signal.SIGHUP, lambda number, frame: reload())
-        self._start(self._load)
-        self._start(self.log.flush_regularly)
-        await super().serve(sockets)
+            loop.add_signal_handler(signal.SIGHUP, lambda: self._start(self._reload()))
+        self._start(self._load())
+        self._start(self.log.flush_regularly())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Read the requests that were sent before the stop, then finish all current ones."""
@@ -111,22 +103,19 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
         self.n_unanswered = len(self.server_state.tasks)
 
-    def _start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        task = asyncio.get_running_loop().create_task(work())
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _load(self) -> None:
-        while not self.started:
-            await asyncio.sleep(0.01)
-        self.say(self.greeting)
         try:
             await asyncio.to_thread(self.registry.load)
             await asyncio.to_thread(set_aside_objects)
         except Exception as error:  # noqa: BLE001 (the command line reports it in one line)
             self.failure, self.should_exit = error, True
             return
-        models = (f"{each.name} ({each.tagger.method})" for each in self.registry.models)
+        models = (f"{each.name} ({each.tagger.method})" for each in self.registry.models.values())
         self.say(f"Ready: {', '.join(models)}.")
 
     async def _reload(self) -> None:

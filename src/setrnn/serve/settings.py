@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import errno
+import hmac
 import re
 import socket
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from setrnn.data.text.words import whole_characters
 from setrnn.errors import ConfigError
 from setrnn.models.hub import name_place
 
-MAX_BATCH_MS = 1_000
-# In a body of more than 64 KiB: more take too long to parse, or to report as unknown.
-MAX_FIELDS, MAX_LISTS, MAX_VALUES = 100, 10_000, 600_000
-FEATURES_PER_TEXT = 1_000
+MAX_NESTED = 10_000  # fields, lists and objects in a body: far more than a request needs
 FIELDS_PER_TASK = 500  # of Label Studio, with its annotations and predictions
+MIN_KEY_LENGTH = 16
 _HOST_NAME = re.compile(r"[\w-]+(\.[\w-]+)*")
 
 
@@ -51,26 +51,47 @@ class ServeSettings:
     workers: int | None = None
     label_studio: bool = False
 
-    def __post_init__(self) -> None:
-        """Refuse values that allow no request at all."""
-        for name, value in vars(self).items():
-            if name not in ("batch_ms", "label_studio") and value is not None and value < 1:
-                option = "--" + name.replace("_", "-")
-                raise ConfigError(f"{option} must be at least 1, got {value}.")
-        if not 0 <= self.batch_ms <= MAX_BATCH_MS:
-            raise ConfigError(
-                f"--batch-ms must be between 0 and {MAX_BATCH_MS:,}, got {self.batch_ms:g}."
-            )
-
     @property
-    def max_counts(self) -> dict[str, int]:
-        """The most fields, lists and values in a body: far more than a request needs."""
-        n_fields = FIELDS_PER_TASK * self.max_texts if self.label_studio else 0
-        return {
-            "fields": MAX_FIELDS + n_fields,
-            "lists and objects": MAX_LISTS + (n_fields or self.max_texts),
-            "values": max(FEATURES_PER_TEXT * self.max_texts, MAX_VALUES),
-        }
+    def max_nested(self) -> int:
+        """The most fields, lists and objects in a body: more take too long to parse."""
+        return MAX_NESTED + self.max_texts * (FIELDS_PER_TASK if self.label_studio else 1)
+
+
+class ApiKeys:
+    """The API keys in a file, one per line; while keys are rotated, the file has two."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.load()
+
+    def load(self) -> None:
+        """Read the file; if that fails, the keys stay as they were."""
+        try:
+            text = self.file.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"The API keys in {self.file} cannot be read.") from error
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        if not lines:
+            raise ConfigError(f"{self.file} has no API key. Write one per line.")
+        if min(map(len, lines)) < MIN_KEY_LENGTH:
+            raise ConfigError(
+                f"{self.file} has an API key of fewer than {MIN_KEY_LENGTH} characters. Make one "
+                "with: openssl rand -hex 32"
+            )
+        if not all(line.isascii() and line.isprintable() and " " not in line for line in lines):
+            raise ConfigError(
+                f"{self.file} has a line that is not an API key: use printable ASCII characters "
+                "without spaces."
+            )
+        self._digests = [sha256(line.encode()).digest() for line in lines]
+
+    def hold(self, key: bytes) -> bool:
+        """Return whether a key is one of them.
+
+        Hashes of all keys are compared, so that the time tells nothing about a key.
+        """
+        given = sha256(key).digest()
+        return sum(hmac.compare_digest(given, each) for each in self._digests) > 0
 
 
 def name_folders(models: Sequence[str]) -> dict[str, Path]:
@@ -104,23 +125,15 @@ def check_host_names(names: Collection[str]) -> None:
 
 
 def bind_address(host: str, port: int) -> socket.socket:
-    """Return a socket bound to an address; it does not accept connections yet."""
+    """Return a socket that listens on an address."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
     except OSError as error:
-        raise ConfigError(f"This machine has no host '{host}' to listen on.") from error
-    listener = socket.socket(family, kind, protocol)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-    except OSError as error:
-        listener.close()
         if error.errno == errno.EADDRINUSE:
             raise ConfigError(
                 f"Port {port} of {host} is in use. Choose another with --port, or stop the other "
                 "process."
             ) from error
-        raise ConfigError(f"Cannot listen on {host} port {port}: {error.strerror}.") from error
-    return listener
+        reason = str(error.strerror).partition(" (while ")[0]
+        raise ConfigError(f"Cannot listen on {host} port {port}: {reason}.") from error

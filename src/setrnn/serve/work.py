@@ -32,6 +32,8 @@ MIN_ATTENTION = 0.0005  # of a word in a step
 MIN_WEIGHT = 0.01  # of a word for a label, by the label's strongest word
 LAST_OF_ONE_UNIT = "\uffff"  # later characters take two code units of UTF-16
 
+NO_LIMITS = Limits()
+
 Document = tuple[str, Sequence[str]]  # a text and its features
 
 
@@ -41,15 +43,15 @@ class Tagging:
 
     model: ServedModel
     rule: str
-    top: int
-    limits: Limits
-    is_calibrated: bool
-    with_marginals: bool
+    top: int = 1
+    limits: Limits = NO_LIMITS
+    is_calibrated: bool = True
+    with_marginals: bool = False
 
     @property
     def may_be_slow(self) -> bool:
         """Whether one document may take seconds: with limits, large sets may be scored."""
-        return self.limits != Limits()
+        return self.limits != NO_LIMITS
 
     def run(self, documents: Sequence[Document]) -> list[TaggedText]:
         """Tag a batch."""

@@ -20,9 +20,8 @@ from page.page_site import (
     tag,
     wait_for,
 )
-from setrnn.serve.guards import ApiKeys
 from setrnn.serve.registry import Registry, ServedModel
-from setrnn.serve.settings import ServeSettings
+from setrnn.serve.settings import ApiKeys, ServeSettings
 from setrnn.serve.work import Tagging
 
 TEXT = "Velmara held their nerve on Monday night to beat Palmeda 1-0."
