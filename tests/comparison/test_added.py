@@ -152,8 +152,8 @@ def test_what_is_not_name_and_file_is_refused(text):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("", "needs a name"),
-        ("  ", "needs a name"),
+        ("", "cannot be the name"),
+        ("  ", "cannot be the name"),
         ("set-rnn", "is a method of setrnn"),
         ("BR", "is a method of setrnn"),
         ("a/b", "cannot be the name"),
@@ -173,7 +173,7 @@ def test_one_name_for_two_files_is_refused(comparison, tmp_path):
     first = written(right_rows(comparison), tmp_path / "a.jsonl")
     second = written(without("id", right_rows(comparison)), tmp_path / "b.jsonl")
     with pytest.raises(ConfigError, match="two runs with one name"):
-        make_added_records(comparison, {"x": first, "X": second})
+        parse_additions(["x=a.jsonl", "X=b.jsonl"])
     present = make_added_records(comparison, {"x": first})
     with pytest.raises(ConfigError, match=r"'x' .*already.*a.jsonl"):
         make_added_records(comparison, {"x": second}, present)

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from setrnn.comparison.data import open_comparable, open_comparison
+from setrnn.comparison.compare import open_comparable, open_comparison
 from setrnn.comparison.records import Comparison
 from setrnn.config import TextSettings
 from setrnn.data.cache import Source, open_prepared

@@ -37,12 +37,6 @@ def test_a_record_of_another_version_is_refused(folder):
         load_record(file)
 
 
-def test_two_runs_of_one_name_are_refused(folder):
-    (folder / "runs" / "copy.json").write_bytes((folder / "runs" / "br-0.json").read_bytes())
-    with pytest.raises(DataError, match=r"are both the run 'br-0'"):
-        load_records(folder, Comparison.load(folder))
-
-
 def test_a_run_on_other_data_is_refused(folder):
     record = load_record(folder / "runs" / "br-0.json")
     replace(record, data_hash="other").save(folder)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from small_comparisons import A, B, C, drawn_accuracy
 
-from setrnn.comparison.statistics import DRAWS, holm
+from setrnn.comparison.statistics import holm
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 
 
@@ -58,20 +58,7 @@ def test_standing_is_corrected_for_many():
     assert [difference.p for difference in pairs.values()] == expected
 
 
-def test_all_pairs_of_twelve_systems_can_be_told_apart():
-    assert 2 / (DRAWS + 1) * (12 * 11 / 2) < 0.05
-
-
 def test_holm_corrects_a_textbook_example():
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([]) == []
     assert holm([0.6, 0.7]) == [1, 1]
-
-
-def test_holm_keeps_the_order_and_lies_between_raw_and_bonferroni():
-    raw = np.random.default_rng(0).random(30) ** 3
-    corrected = np.array(holm(raw.tolist()))
-    assert (corrected >= raw).all()
-    assert (corrected <= np.minimum(1, 30 * raw)).all()
-    assert (np.diff(corrected[np.argsort(raw)]) >= 0).all()
-    assert corrected[raw.argmin()] == min(1, 30 * raw.min())

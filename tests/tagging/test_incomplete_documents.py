@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from setrnn.comparison.data import describe
+from setrnn.comparison.compare import describe
 from setrnn.config import TextSettings, load_config
 from setrnn.data.preparing import prepare
 from setrnn.errors import DataError

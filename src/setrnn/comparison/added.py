@@ -53,15 +53,13 @@ def parse_additions(texts: Sequence[str]) -> dict[str, Path]:
                 f"'--add {printable(text)}' must be NAME=FILE, such as fasttext=predictions.jsonl."
             )
         pairs.append((name, Path(file)))
-    check_names([name for name, _ in pairs])
+    check_names([name for name, _ in pairs])  # before a dict would lose one of two
     return dict(pairs)
 
 
 def check_names(names: Sequence[str]) -> None:
     """Refuse names that cannot be file names or that are methods', and two rows of one name."""
     for name in names:
-        if not name.strip():
-            raise ConfigError("--add needs a name for its row: --add NAME=FILE.")
         if name.casefold() in METHODS:
             raise ConfigError(
                 f"'{name}' is a method of setrnn: choose another name for the row, such as "
@@ -69,7 +67,7 @@ def check_names(names: Sequence[str]) -> None:
             )
         is_plain = name.isprintable() and not set(name) & set(_NOT_IN_FILE_NAMES)
         is_framed = name != name.strip() or name.startswith((".", "-"))
-        if not is_plain or is_framed or len(name) > MAX_CHARACTERS:
+        if not name or not is_plain or is_framed or len(name) > MAX_CHARACTERS:
             raise ConfigError(
                 f"'{printable(name[:MAX_CHARACTERS])}' cannot be the name of a row, since a file "
                 "is named after it. Use letters, digits, '-', '_' and '.'."
@@ -82,22 +80,19 @@ def check_names(names: Sequence[str]) -> None:
 def make_added_records(
     comparison: Comparison, added: Mapping[str, Path], present: Iterable[Record] = ()
 ) -> list[Record]:
-    """Return the record of each added file; refuse one name for two files.
+    """Return the record of each added file, by the names of their rows: see `check_names`.
 
     `present` are the records of the comparison: predictions added before are read again if they
     come from the same file.
     """
-    check_names(list(added))
     by_name = {record.method.casefold(): record for record in present if record.is_added}
     records = []
     for name, file in added.items():
         record = make_added_record(comparison, name, file)
-        before = by_name.get(name.casefold())
-        if before is not None and not any(
-            before.treatment.get(key) == record.treatment[key] for key in ("file", "file_hash")
-        ):
+        before = by_name.get(name.casefold(), record)
+        if not any(before.treatment[key] == record.treatment[key] for key in ("file", "file_hash")):
             raise ConfigError(
-                f"'{before.method}' was added already, from {before.treatment.get('file')}: two "
+                f"'{before.method}' was added already, from {before.treatment['file']}: two "
                 f"runs with one name. Choose another name for {file}, or remove "
                 f"runs/{before.name}.json."
             )
@@ -112,7 +107,14 @@ def make_added_record(comparison: Comparison, name: str, file: Path) -> Record:
     """
     rows = _match_documents(comparison, file, list(_read(file)))
     predicted = _find_labels(comparison, file, rows)
-    probability = _check_probabilities(file, rows)
+    probability = [row.probability for row in rows if row.probability is not None]
+    if 0 < len(probability) < len(rows):
+        number = min(row.number for row in rows if row.probability is None)
+        raise DataError(
+            f"{file} line {number} has no 'probability', but other lines have one. Give every row "
+            "one, or none."
+        )
+    probabilities = {GIVEN: probability} if probability else {}
     return Record(
         method=name,
         seed=0,
@@ -120,11 +122,7 @@ def make_added_record(comparison: Comparison, name: str, file: Path) -> Record:
         own_rule=GIVEN,
         treatment={"file": str(file), "file_hash": file_hash(file)},
         scores={"test": {GIVEN: _score(comparison, predicted, probability)}},
-        test=TestResults(
-            predicted={GIVEN: predicted},
-            probability={} if probability is None else {GIVEN: probability},
-            raw_probability={} if probability is None else {GIVEN: probability},
-        ),
+        test=TestResults({GIVEN: predicted}, probabilities, probabilities),
         is_added=True,
     )
 
@@ -193,7 +191,12 @@ def _match_documents(comparison: Comparison, file: Path, rows: list[_Row]) -> li
         "ids that no test document has": [each for each in by_id if each not in wanted],
         "test documents without a row": [each for each in wanted if each not in by_id],
     }
-    problems = [f"{what}: {len(ids):,} ({_show_first(ids)})" for what, ids in groups.items() if ids]
+    problems = [
+        f"{what}: {len(ids):,} ({', '.join(map(shown, ids[:MAX_SHOWN]))}"
+        f"{', ...' if len(ids) > MAX_SHOWN else ''})"
+        for what, ids in groups.items()
+        if ids
+    ]
     if problems:
         raise DataError(
             f"{file} does not match: {'; '.join(problems)}. Give one row for each test document, "
@@ -207,39 +210,22 @@ def _match_documents(comparison: Comparison, file: Path, rows: list[_Row]) -> li
     return [by_id[each] for each in comparison.ids]
 
 
-def _show_first(ids: Sequence[str]) -> str:
-    more = ", ..." if len(ids) > MAX_SHOWN else ""
-    return ", ".join(shown(each) for each in ids[:MAX_SHOWN]) + more
-
-
 def _find_labels(comparison: Comparison, file: Path, rows: Sequence[_Row]) -> LabelSets:
     index = {label: number for number, label in enumerate(comparison.labels)}
-    unknown = [(row, label) for row in rows for label in row.labels if label not in index]
+    unknown = [(row.number, label) for row in rows for label in row.labels if label not in index]
     if unknown:
-        row, label = min(unknown, key=lambda each: each[0].number)
-        n_unknown = len({label for _, label in unknown})
-        others = f" ({n_unknown:,} such labels in the file)" if n_unknown > 1 else ""
+        number, label = min(unknown)
         raise DataError(
-            f"{file} line {row.number}: neither train nor test has the label {shown(label)}"
-            f"{others}. {printable(nearest_name(label, comparison.labels))} Spell it as the data "
-            "does, or leave it out."
+            f"{file} line {number}: neither train nor test has the label {shown(label)} "
+            f"({len({label for _, label in unknown}):,} such labels in the file). "
+            f"{printable(nearest_name(label, comparison.labels))} Spell it as the data does, or "
+            "leave it out."
         )
     return [sorted(index[label] for label in row.labels) for row in rows]
 
 
-def _check_probabilities(file: Path, rows: Sequence[_Row]) -> list[float] | None:
-    given = [row.probability for row in rows if row.probability is not None]
-    if given and len(given) < len(rows):
-        number = min(row.number for row in rows if row.probability is None)
-        raise DataError(
-            f"{file} line {number} has no 'probability', but other lines have one. Give every row "
-            "one, or none."
-        )
-    return given or None
-
-
 def _score(
-    comparison: Comparison, predicted: LabelSets, probability: Sequence[float] | None
+    comparison: Comparison, predicted: LabelSets, probability: Sequence[float]
 ) -> dict[str, Any]:
     truth, sets = (
         indicator_matrix(rows, comparison.n_labels) for rows in (comparison.truth, predicted)
@@ -250,7 +236,7 @@ def _score(
         both = (comparison.truth, predicted)
         named = ([[names[label] for label in row] for row in rows] for rows in both)
         scores |= asdict(score_in_hierarchy(tree, *named))
-    if probability is None:
+    if not probability:
         return scores
     pairs = zip(comparison.truth, predicted, strict=True)
     is_right = np.array([set(true) == set(row) for true, row in pairs])

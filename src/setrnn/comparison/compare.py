@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from setrnn.comparison.added import check_names, make_added_records
-from setrnn.comparison.data import (
-    PREPARED,
-    open_comparable,
-    open_comparison,
-    refuse_other_folder,
-)
 from setrnn.comparison.plan import (
-    Pool,
-    check_members,
     find_done,
     find_methods,
     find_start,
@@ -29,6 +20,9 @@ from setrnn.comparison.plan import (
 from setrnn.comparison.ray_runs import run_jobs_on_ray
 from setrnn.comparison.records import (
     COMPARISON_FILE,
+    MODELS,
+    REPORT,
+    RUNS,
     Comparison,
     Failure,
     Record,
@@ -36,15 +30,17 @@ from setrnn.comparison.records import (
     order_systems,
 )
 from setrnn.comparison.run import Task
-from setrnn.config import Config
+from setrnn.config import Config, TextSettings, settings_hash
+from setrnn.data.cache import Source, open_prepared
 from setrnn.data.disk import locked
 from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
+from setrnn.data.prepared import Prepared
 from setrnn.data.read.label_files import Parents
-from setrnn.errors import ConfigError, StoppedError
+from setrnn.errors import ConfigError, DataError, StoppedError
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import n_cores
-from setrnn.progress import OnProgress, ignore_progress, log
+from setrnn.progress import OnProgress, ignore_progress
 from setrnn.tagging.html import write_table, write_text
 from setrnn.tagging.learn.data import (
     Data,
@@ -76,6 +72,8 @@ QUICK_SETTINGS = {
     "training.learning_rate": 4e-3,
 }
 QUICK_SEEDS, QUICK_JOBS = 1, 2
+PREPARED = "prepared"  # prepared data may be kept in the folder of the comparison too
+_SHARED = ("data_hash", "labels", "label_counts", "ids", "truth")  # the same in all runs
 
 
 @dataclass(frozen=True, repr=False)
@@ -180,7 +178,7 @@ def compare(
         gpus_per_run: the GPUs of each run on a Ray cluster, such as 0.25; 0: on the CPU.
         prepared_in: the folder of prepared data; the cache by default, or with `ray` in `out`.
         command: the command to record as the origin of the comparison; this call by default.
-        on_progress: called with the progress and with notes for the user.
+        on_progress: called with the progress.
 
     Example:
         >>> import setrnn, tempfile
@@ -211,13 +209,12 @@ def compare(
         raise ConfigError(
             "classical.tune is for train: a comparison gives all systems the same settings."
         )
-    check_members(names, keep_models)
     for method in names:
         if not find_method(method).is_mixture:
             check_training(find_method(method), config, device, resume=False)
     cache = None if prepared_in is None else Path(prepared_in)
     n_jobs = jobs or (min(QUICK_JOBS, n_cores()) if quick else 1)
-    pool: Pool = partial(run_jobs, n_jobs=n_jobs, n_threads=max(1, n_cores() // n_jobs))
+    pool = partial(run_jobs, n_jobs=n_jobs, n_threads=max(1, n_cores() // n_jobs))
     if ray is not None:
         connect(ray)
         n_jobs = jobs or count_room(gpus_per_run)
@@ -255,27 +252,110 @@ def compare(
     busy = " Wait until it ends, or choose another --out."
     with locked(folder / COMPARISON_FILE, wait=False, way_out=busy):
         comparison = open_comparison(folder, prepared)
-        records = load_records(folder, comparison, lambda text: log.warning(text))
+        records = load_records(folder, comparison)
         refuse_unequal_treatment(folder, records, treatment, config)
-        find_done(folder, comparison, tasks)  # refuses other settings before anything runs
-        if files:
-            for record in make_added_records(comparison, files, records):
-                record.save(folder)
+        for record in make_added_records(comparison, files, records):
+            record.save(folder)
         if command not in comparison.commands:
             comparison = replace(comparison, commands=(*comparison.commands, command))
             comparison.save(folder)
-        with _explained_stop(folder):
+        try:
             if any(find_method(method).is_network for method in names):
                 make_vectors(prepared, config, on_progress)  # before the runs, which share them
-            run_tasks(comparison, tasks, pool, on_progress)
+            run_tasks(comparison, tasks, find_done(records, tasks), pool, on_progress)
+        except KeyboardInterrupt:
+            raise StoppedError(
+                f"Stopped. {folder} keeps what is done: the same command continues."
+            ) from None
         return ComparisonResult(folder, comparison, load_records(folder, comparison))
 
 
-@contextmanager
-def _explained_stop(out: Path) -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise StoppedError(
-            f"Stopped. {out} keeps what is done: the same command continues."
-        ) from None
+def open_comparable(
+    source: Source,
+    settings: TextSettings,
+    folder: Path | None = None,
+    on_progress: OnProgress = ignore_progress,
+) -> Prepared:
+    """Prepare data as `open_prepared` does; a missing valid part is cut from train.
+
+    `Prepared.valid_is_cut` says whether it was cut.
+    """
+    if source.prepared_folder is None:
+        dataset = source.open()
+        dataset.require("train")
+        if "test" not in dataset.splits:
+            kept = " --valid 0" if "valid" in dataset.splits else ""
+            raise DataError(
+                f"{dataset.place} has no 'test' part to compare on: found "
+                f"{', '.join(sorted(dataset.splits))}. Cut one: setrnn data split {dataset.place} "
+                f"FOLDER{kept}, then compare FOLDER."
+            )
+        return open_prepared(replace(source, cut_valid=True), settings, folder, on_progress)
+    prepared = open_prepared(source, settings, folder, on_progress)
+    for name in ("train", "valid", "test"):  # its vocabulary is that of all of train: no cut
+        if not prepared.description["n_documents"].get(name):
+            raise DataError(
+                f"{prepared.folder} was prepared without a '{name}' part, which a comparison "
+                "needs. Give the data it was made from: a missing valid part is cut from train."
+            )
+    return prepared
+
+
+def describe(prepared: Prepared) -> Comparison:
+    """Collect from the prepared data what all runs share."""
+    n_documents: dict[str, int] = prepared.description["n_documents"]
+    test = prepared.split("test")
+    if test.unknown is not None:
+        raise DataError(
+            f"{int((~test.is_complete).sum()):,} test documents of {prepared.name} have labels "
+            "that are not known, and systems are compared on complete ones. Leave them out of "
+            "test; setrnn evaluate can measure a model on them."
+        )
+    truth = [row.tolist() for row in test.labels]
+    seen = {frozenset(row.tolist()) for row in prepared.seen_sets()}
+    return Comparison(
+        data=prepared.name,
+        data_hash=settings_hash(prepared.description),
+        synthetic=bool(prepared.description["source"].get("synthetic")),
+        n_documents=dict(n_documents),
+        valid_is_cut=prepared.valid_is_cut,
+        labels=(*prepared.labels.names, *prepared.unseen_labels),
+        label_counts=(*map(int, prepared.labels.counts), *[0] * len(prepared.unseen_labels)),
+        ids=tuple(test.ids(0, len(test))),
+        truth=truth,
+        unseen_sets=tuple(row for row, each in enumerate(truth) if frozenset(each) not in seen),
+        mean_words={
+            split: round(float(prepared.split(split).tokens.lengths.mean()), 2)
+            for split, n in n_documents.items()
+            if n
+        },
+        parents=None if prepared.hierarchy is None else dict(prepared.hierarchy.parents),
+    )
+
+
+def refuse_other_folder(folder: Path) -> None:
+    """Refuse a folder that holds anything other than a comparison."""
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder} is a file. Choose another --out.")
+    if not folder.exists() or (folder / COMPARISON_FILE).is_file():
+        return
+    others = {each.name for each in folder.iterdir() if not each.name.startswith(".")}
+    if not others <= {RUNS, MODELS, REPORT, PREPARED}:
+        raise DataError(f"{folder} exists and is not a comparison. Choose another --out.")
+
+
+def open_comparison(folder: Path, prepared: Prepared) -> Comparison:
+    """Create the file of a comparison, or open an existing one."""
+    refuse_other_folder(folder)
+    described = describe(prepared)
+    if not (folder / COMPARISON_FILE).is_file():
+        described.save(folder)
+        return described
+    comparison = Comparison.load(folder)
+    # The file may have been edited: its hash alone proves nothing.
+    if any(getattr(comparison, name) != getattr(described, name) for name in _SHARED):
+        raise DataError(
+            f"{folder} compares systems on other data ({comparison.data}), or on the same data "
+            "with other text settings. Choose another --out."
+        )
+    return comparison

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from setrnn.comparison.records import RUNS, Comparison, Record, load_records, run_name
+from setrnn.comparison.records import RUNS, Comparison, Record, run_name
 from setrnn.comparison.run import Task, run
 from setrnn.config import Config, flatten, to_dict
 from setrnn.errors import ConfigError, TrainingError, nearest_name
@@ -46,6 +46,16 @@ def find_methods(names: str | Sequence[str], keeps_models: bool = True) -> list[
             raise ConfigError(f"There is no method '{name}'. {known}")
         if wanted.count(name) > 1:
             raise ConfigError(f"--methods names '{name}' twice: two runs would have one name.")
+    mixtures = [name for name in wanted if METHODS[name].is_mixture]
+    if mixtures and len(wanted) - len(mixtures) < 2:
+        raise ConfigError(
+            f"'{mixtures[0]}' mixes the other systems of the comparison: name at least two others."
+        )
+    if mixtures and not keeps_models:
+        raise ConfigError(
+            f"'{mixtures[0]}' is made from the models of the other systems: keep the models, or "
+            f"leave out {mixtures[0]}."
+        )
     return [name for name in METHODS if name in wanted]
 
 
@@ -81,39 +91,19 @@ def find_start(method: str, seed: int, methods: Sequence[str], config: Config) -
     return run_name(first, seed)
 
 
-def check_members(methods: Sequence[str], keeps_models: bool) -> None:
-    """Raise ConfigError if a mixture would have nothing to mix."""
-    mixtures = [method for method in methods if find_method(method).is_mixture]
-    if not mixtures:
-        return
-    if len(methods) - len(mixtures) < 2:
-        raise ConfigError(
-            f"'{mixtures[0]}' mixes the other systems of the comparison: name at least two others."
-        )
-    if not keeps_models:
-        raise ConfigError(
-            f"'{mixtures[0]}' is made from the models of the other systems: keep the models, or "
-            f"leave out {mixtures[0]}."
-        )
-
-
-def find_done(folder: Path, comparison: Comparison, tasks: Iterable[Task]) -> list[Record]:
-    """Return the records of the tasks that are done; refuse those made with other settings.
+def find_done(records: Iterable[Record], tasks: Iterable[Task]) -> list[Record]:
+    """Return the records of the tasks that are done.
 
     A run that failed is to be done again, and so is a mixture of other members.
     """
-    records = {record.name: record for record in load_records(folder, comparison)}
-    done: list[Record] = []
-    for task in tasks:
-        record = records.get(task.name)
-        if record is None or record.failure is not None:
-            continue
-        if record.treatment.get("members", []) == list(task.members):
-            _refuse_difference(
-                folder, record, flatten(record.config), flatten(to_dict(task.config))
-            )
-            done.append(record)
-    return done
+    members = {task.name: list(task.members) for task in tasks}
+    return [
+        record
+        for record in records
+        if record.failure is None
+        and not record.is_added
+        and record.treatment.get("members", []) == members.get(record.name)
+    ]
 
 
 def expect_seconds(methods: Iterable[str], records: Iterable[Record] = ()) -> dict[str, float]:
@@ -136,50 +126,43 @@ def refuse_unequal_treatment(
     folder: Path, records: Iterable[Record], treatment: Mapping[str, Any], config: Config
 ) -> None:
     """Refuse to add runs to runs that had other settings or another budget."""
-    now = _settings(treatment, to_dict(config))
+    now = _list_settings(treatment, to_dict(config))
     for record in records:
-        if record.failure is None and not record.is_added:
-            _refuse_difference(folder, record, _settings(record.treatment, record.config), now)
+        if record.failure is not None or record.is_added:
+            continue
+        before = _list_settings(record.treatment, record.config)
+        differing = [name for name in now if before.get(name) != now[name]]
+        shown = [
+            f"{name} was {before.get(name)}, now {now[name]}"
+            for name in differing[:DIFFERENCES_SHOWN]
+        ]
+        if len(differing) > len(shown):
+            shown.append(f"and {len(differing) - len(shown)} more")
+        if shown:
+            raise ConfigError(
+                f"{folder} has the run {record.name} with other settings: {'; '.join(shown)}. "
+                "Choose another --out, or give the settings it was made with."
+            )
 
 
-def _settings(treatment: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+def _list_settings(treatment: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
     """Return what must be the same for all runs: all but the seed."""
     settings = {name: value for name, value in flatten(config).items() if name != "seed"}
     return {"budget_minutes": treatment.get("budget_minutes"), **settings}
 
 
-def _refuse_difference(
-    folder: Path, record: Record, before: Mapping[str, Any], now: Mapping[str, Any]
-) -> None:
-    differing = [name for name in now if before.get(name) != now[name]]
-    if not differing:
-        return
-    shown = [
-        f"{name} was {before.get(name)}, now {now[name]}" for name in differing[:DIFFERENCES_SHOWN]
-    ]
-    if len(differing) > len(shown):
-        shown.append(f"and {len(differing) - len(shown)} more")
-    raise ConfigError(
-        f"{folder} has the run {record.name} with other settings: {'; '.join(shown)}. "
-        "Choose another --out, or give the settings it was made with."
-    )
-
-
-class Pool(Protocol):
-    """Where jobs run, side by side: processes of this machine, or a cluster."""
-
-    def __call__(
-        self, jobs: Sequence[Job], *, on_progress: OnProgress
-    ) -> Generator[Ended, None, None]:
-        """Run jobs, and yield each at its end."""
-
-
 def run_tasks(
-    comparison: Comparison, tasks: Sequence[Task], pool: Pool, on_progress: OnProgress
+    comparison: Comparison,
+    tasks: Sequence[Task],
+    done: Sequence[Record],
+    pool: Callable[..., Generator[Ended, None, None]],
+    on_progress: OnProgress,
 ) -> None:
-    """Run the tasks that are not done yet, and write each record as soon as its run ends."""
+    """Run the tasks that are not done yet, and write each record as soon as its run ends.
+
+    The pool runs jobs side by side, in processes of this machine or on a cluster: `run_jobs`.
+    """
     folder = tasks[0].folder
-    done = find_done(folder, comparison, tasks)
     if done:
         log.info(f"{len(done)} runs are done already.")
     for record in done:
@@ -232,8 +215,8 @@ def _make_jobs(tasks: Iterable[Task], costs: Mapping[str, float]) -> list[Job]:
         if task.budget_seconds is not None and not task.members:
             limit = LIMIT_FACTOR * task.budget_seconds + LIMIT_SECONDS
         after = task.members or tuple(filter(None, [task.starts_from]))  # it needs their models
-        log = task.folder / RUNS / f"{task.name}.log"
-        jobs.append(Job(task.name, partial(run, task), log, limit, "runs", after))
+        log_file = task.folder / RUNS / f"{task.name}.log"
+        jobs.append(Job(task.name, partial(run, task), log_file, limit, "runs", after))
 
     def cost_to_the_end(job: Job) -> float:
         later = [costs[each.name] for each in jobs if job.name in each.after]

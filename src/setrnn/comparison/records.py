@@ -22,6 +22,7 @@ from setrnn.config import settings_hash
 from setrnn.data.disk import whole_file
 from setrnn.errors import DataError
 from setrnn.methods import METHODS
+from setrnn.progress import log
 from setrnn.training.pool import Failure as Failure
 
 FORMAT = 3
@@ -202,7 +203,7 @@ def load_record(file: Path) -> Record:
 
 
 def load_records(
-    folder: Path, comparison: Comparison, on_damage: Callable[[str], None] = lambda message: None
+    folder: Path, comparison: Comparison, on_damage: Callable[[str], None] = log.warning
 ) -> list[Record]:
     """Read all records of a comparison; refuse other data, and two records of one run.
 

@@ -19,9 +19,13 @@ from typing import Any
 import numpy as np
 
 from setrnn import __version__
-from setrnn.comparison.cases import explain_documents
-from setrnn.comparison.orders import best_orders, measure_set_sums, order_entropies
 from setrnn.comparison.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
+from setrnn.comparison.sequences import (
+    best_orders,
+    explain_documents,
+    measure_set_sums,
+    order_entropies,
+)
 from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.batches import even_rows
 from setrnn.data.prepared import Prepared
@@ -30,7 +34,6 @@ from setrnn.errors import TrainingError
 from setrnn.methods import Method, find_method
 from setrnn.progress import OnProgress, Progress, ignore_progress
 from setrnn.systems.recurrent import RecurrentSystem
-from setrnn.systems.rules import RULES
 from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.documents import prepared_batches
 from setrnn.tagging.evaluate import LEAST_LOG_PROB, RuleResults, measure_rules
@@ -95,13 +98,13 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
         if prepared.description["n_documents"].get(split):
             batches = prepared_batches(tagger, prepared, split)
             keep = marginals.append if split == "valid" else None
-            measured[split] = measure_rules(tagger, batches, list_rules(tagger), on_marginals=keep)
+            measured[split] = measure_rules(tagger, batches, tagger.rules, on_marginals=keep)
     on_progress(_progress("predicting"))
     speed = _prediction_speed(tagger, prepared)
     test, cases = _test_results(tagger, prepared, measured["test"])
     accepted = _accept_labels(tagger, marginals, measured["test"][method.rule].predictions)
     test = replace(test, **accepted)
-    epochs = tagger.notes.get("epochs", [])
+    epochs, weights = tagger.notes.get("epochs", []), tagger.system.arrays().values()
     training = task.config.training
     is_short = 0 < len(epochs) < training.epochs
     was_cut = task.budget_seconds is not None and is_short and training.patience == 0
@@ -127,7 +130,7 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
             total_seconds=round(max(seconds, time.perf_counter() - start), 2),
             peak_memory_bytes=_peak_memory(),
             peak_gpu_bytes=_peak_gpu_memory(),
-            n_parameters=_count_parameters(tagger),
+            n_parameters=sum(each.size for each in weights if each.dtype.kind == "f"),
             n_jobs=task.n_jobs,
         ),
         epochs=epochs,
@@ -139,18 +142,6 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
         test=test,
         cases=cases,
     )
-
-
-def list_rules(tagger: Tagger) -> list[str]:
-    """List the rules that a tagger can predict by."""
-    emits_sequences = tagger.system.emits_sequences
-    has_thresholds = tagger.calibration is not None and tagger.calibration.thresholds is not None
-    return [
-        name
-        for name, rule in RULES.items()
-        if (rule.source == "sets" or emits_sequences)
-        and (has_thresholds or not rule.needs_thresholds)
-    ]
 
 
 def _progress(step: str, share: float = 0.0, detail: str = "") -> Progress:
@@ -300,11 +291,6 @@ def _training_speed(
         return round(float(np.mean([each["documents_per_second"] for each in epochs])), 1)
     n_documents = int(prepared.description["n_documents"]["train"])
     return round(n_documents / max(seconds, 1e-9), 1)
-
-
-def _count_parameters(tagger: Tagger) -> int:
-    arrays = tagger.system.arrays().values()
-    return sum(array.size for array in arrays if array.dtype.kind == "f")
 
 
 def _environment(task: Task, tagger: Tagger) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from setrnn.comparison.data import open_comparable
+from setrnn.comparison.compare import open_comparable
 from setrnn.config import load_config
 from setrnn.data.cache import Source
 from setrnn.data.read import BadRows, open_dataset

@@ -6,8 +6,8 @@ from math import factorial
 import numpy as np
 import pytest
 
-from setrnn.comparison import orders
-from setrnn.comparison.orders import choose_summed_documents, measure_set_sums, sum_orders
+from setrnn.comparison import sequences
+from setrnn.comparison.sequences import choose_summed_documents, measure_set_sums, sum_orders
 from setrnn.data.ragged import Ragged
 
 
@@ -16,8 +16,8 @@ def test_documents_are_chosen_by_size_and_cost_alone(monkeypatch):
     chosen = choose_summed_documents(sets)
     sizes = [int(sets.lengths[row]) for row in chosen]
     assert set(sizes) == set(range(2, 8))
-    assert sizes.count(3) == orders.N_SUMMED
-    assert sizes.count(7) * factorial(7) <= orders.MOST_ORDERS
+    assert sizes.count(3) == sequences.N_SUMMED
+    assert sizes.count(7) * factorial(7) <= sequences.MOST_ORDERS
     assert len(set(chosen.tolist())) == len(chosen)
 
 

@@ -1,20 +1,24 @@
-"""The orders of a set: its best one, their entropy, and how much of their sum searches find."""
+"""What a record has of systems that emit sequences: orders, their sums, and explained documents."""
 
 # n documents, K orders, S labels of the largest set
 
 from __future__ import annotations
 
 from math import factorial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.comparison.records import SetSums
+from setrnn.comparison.records import LabelSets, SetSums
 from setrnn.data.batches import even_rows
+from setrnn.data.prepared import Prepared, PreparedSplit
 from setrnn.data.ragged import Ragged
-from setrnn.systems.candidates import Ids
+from setrnn.systems.candidates import Ids, ScoredSet
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.recurrent import RecurrentSystem
+from setrnn.tagging.explain.explain import explain_tokens
+from setrnn.tagging.tagger import Tagger
 
 Rows = npt.NDArray[np.int64]
 
@@ -24,6 +28,11 @@ SUMMED_SIZES = range(2, 8)  # a set of eight labels has 40,320 orders
 N_SUMMED = 32  # documents per size, as far as they have at most MOST_ORDERS orders together
 MOST_ORDERS, ORDERS_AT_ONCE = 100_000, 20_000
 DIGITS = 4  # of log-probabilities in a record
+N_SHARED, N_OWN = 16, 4  # explained documents: the same for all systems, and of one system
+LABELS_OF_SHARED = range(2, 6)  # so that a table or a picture of them fits a page
+MOST_LABELS_OF_OWN = 8
+WORDS = range(8, 201)
+N_WORDS, N_SEQUENCES = 6, 12  # kept per step of the attention, and per document
 
 
 def order_entropies(system: RecurrentSystem, tokens: Ragged, sets: Ragged) -> list[float | None]:
@@ -104,3 +113,80 @@ def _split_rows(sets: Ragged, rows: Rows) -> list[Rows]:
         n = max(1, ORDERS_AT_ONCE // factorial(size))
         groups += [of_size[start : start + n] for start in range(0, len(of_size), n)]
     return groups
+
+
+def explain_documents(
+    tagger: Tagger, prepared: Prepared, by_set: LabelSets, by_sequence: LabelSets
+) -> list[dict[str, Any]]:
+    """Explain test documents: the shared ones, and some where set and sequence differ."""
+    test = prepared.split("test")
+    own = choose_differing_documents(test, by_set, by_sequence)
+    chosen = sorted({*choose_shared_documents(test, len(prepared.labels)), *own})
+    return [_explain_document(tagger, prepared, test, document) for document in chosen]
+
+
+def choose_shared_documents(test: PreparedSplit, n_labels: int) -> list[int]:
+    """Choose documents for all systems: evenly spread, and chosen by the data alone."""
+    is_known = np.array([bool((row < n_labels).all()) for row in test.labels])
+    is_fit = (
+        is_known
+        & np.isin(test.labels.lengths, list(LABELS_OF_SHARED))
+        & np.isin(test.tokens.lengths, list(WORDS))
+    )
+    fit = np.flatnonzero(is_fit)
+    rows: list[int] = fit[even_rows(len(fit), N_SHARED)].tolist()
+    return rows
+
+
+def choose_differing_documents(
+    test: PreparedSplit, by_set: LabelSets, by_sequence: LabelSets
+) -> list[int]:
+    """Choose documents whose most probable set is not that of the best sequence."""
+    truth = [set(row.tolist()) for row in test.labels]
+    found = [
+        document
+        for document, (one, other) in enumerate(zip(by_set, by_sequence, strict=True))
+        if set(one) != set(other)
+        and 1 < len(one) <= MOST_LABELS_OF_OWN
+        and len(test.tokens[document]) in WORDS
+    ]
+    # Correct sets first, then large sets, whose many orders explain the difference.
+    found.sort(key=lambda row: (set(by_set[row]) != truth[row], -len(by_set[row]), row))
+    return found[:N_OWN]
+
+
+def _explain_document(
+    tagger: Tagger, prepared: Prepared, test: PreparedSplit, document: int
+) -> dict[str, Any]:
+    """Return the parts of an explanation that a report shows, as plain values."""
+    found = explain_tokens(tagger, test.tokens.rows(document, document + 1), N_SEQUENCES)
+    names = [*prepared.labels.names, *prepared.unseen_labels]
+
+    def show(each: ScoredSet, **more: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON values)
+        prob = _shorten(each.probability)
+        return {"labels": list(each.labels), "probability": prob, **more}
+
+    return {
+        "document": document,
+        "id": test.ids(document, document + 1)[0],
+        "truth": [names[label] for label in test.labels[document]],
+        "words": list(found.read),
+        "differs": found.sequences[0].set_name != found.predicted.name,
+        "sequences": [show(each, set=each.set_name) for each in found.sequences],
+        "sets": [show(each, name=each.name, is_exact=each.is_exact) for each in found.sets],
+        "steps": [
+            {
+                "label": step.label,
+                "probability": _shorten(step.probability),
+                "attended": [
+                    (word.text, _shorten(word.weight)) for word in found.attended(step, N_WORDS)
+                ],
+            }
+            for step in found.steps
+        ],
+    }
+
+
+def _shorten(value: float) -> float:
+    """Keep four digits."""
+    return float(f"{value:.4g}")
