@@ -1,5 +1,4 @@
 import ast
-import errno
 import json
 import os
 import pickle
@@ -207,61 +206,6 @@ def test_a_method_that_is_unknown_or_does_not_fit_is_refused(taggers, tmp_path, 
     refused(tmp_path / "model")
 
 
-FAULTS = {
-    "mkdir": (Path, "mkdir"),
-    "write": (Path, "write_text"),
-    "write arrays": (Path, "write_bytes"),
-    "fsync": (os, "fsync"),
-    "open": (Path, "open"),
-    "stat": (Path, "stat"),
-    "rename": (Path, "rename"),
-    "rmtree": (shutil, "rmtree"),
-}
-
-
-@pytest.mark.parametrize("is_lasting", [False, True], ids=["once", "lasting"])
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_at_any_call_of_a_save_leaves_the_old_or_the_new_model(
-    taggers, test_texts, tmp_path, monkeypatch, fault, is_lasting
-):
-    old, new = taggers["br-support"], taggers["br"]
-    expected = [tagger.predict_proba(test_texts[:5]) for tagger in (old, new)]
-    target = tmp_path / "model"
-    place, name = FAULTS[fault]
-    true_call = getattr(place, name)
-    n = 0
-    is_reached = True
-    while is_reached:
-        n += 1
-        old.save(target)
-        calls = iter(range(1, 10_000))
-
-        def call(*args, calls=calls, n=n, **kwargs):
-            number = next(calls)
-            if number == n or (is_lasting and number > n):
-                raise OSError(errno.ENOSPC, "No space left on device")
-            return true_call(*args, **kwargs)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(place, name, call)
-            is_finished = False
-            try:
-                new.save(target)
-                is_finished = True
-            except (OSError, setrnn.errors.SetRNNError):
-                pass
-            is_reached = next(calls) > n
-        found = load(target).predict_proba(test_texts[:5])
-        is_new = np.array_equal(found, expected[1])
-        assert is_new or np.array_equal(found, expected[0])
-        assert is_new or not is_finished, "a save that did not fail must have saved"
-        left_over = {path.name for path in tmp_path.iterdir()} - {"model"}
-        if fault == "rmtree":  # what cannot be removed now is removed by the next save
-            left_over = {name for name in left_over if not name.endswith(".previous")}
-        assert is_lasting or not left_over
-    assert n > 1, "the fault was never reached"
-
-
 def test_nothing_is_unpickled(saved_folder, test_texts, monkeypatch):
     def never(*_args, **_kwargs):
         raise AssertionError("unpickled something")
@@ -301,17 +245,6 @@ def test_a_model_that_is_replaced_while_it_is_read_is_read_again(taggers, folder
 
     monkeypatch.setattr("setrnn.models.folder._check", replace_first)
     assert load(folder).method == "br"
-
-
-def test_a_model_that_changes_again_and_again_is_refused(folder, monkeypatch):
-    check = model_folder._check
-
-    def touch(file, seal):
-        os.utime(folder / "config.json")
-        check(file, seal)
-
-    monkeypatch.setattr("setrnn.models.folder._check", touch)
-    refused(folder, "keeps changing")
 
 
 CALIBRATION = Calibration(5).as_dict()

@@ -37,12 +37,6 @@ def fill_gpu_once(file, on_progress):
     return "fits"
 
 
-def meet(file, other, on_progress):
-    """Wait for another job that runs at the same time."""
-    file.touch()
-    return wait_for_file(other, on_progress)
-
-
 def refuse(on_progress):
     raise DataError("train.jsonl is empty. Give another.")
 

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 import torch
-from tiny_runs import N_TRAIN, same_bits
+from tiny_runs import same_bits
 
 from setrnn.errors import DataError, ModelError, TrainingError
 from setrnn.methods import find_method
@@ -106,26 +106,6 @@ def test_sets_longer_than_the_step_limit_name_document_and_setting(train, tiny, 
         train(f"model.max_labels={sizes.max() - 1}", folder=tmp_path / "m.run")
     assert not (tmp_path / "m.run").exists()
     assert train(f"model.max_labels={sizes.max()}", "training.epochs=1").losses
-
-
-def test_a_full_disk_stops_with_one_line_and_the_run_goes_on(
-    train, never_stopped, tmp_path, small_files
-):
-    folder = tmp_path / "m.run"
-
-    def fill(progress):
-        if progress.n_done > N_TRAIN // 2:
-            limit.__enter__()
-
-    limit = small_files(3000)
-    try:
-        with pytest.raises(DataError, match="cannot be written"):
-            train(EVERY_BATCH, folder=folder, watch=fill)
-    finally:
-        limit.__exit__(None, None, None)
-    assert not [each for each in folder.iterdir() if each.name.startswith(".")]
-    run = train(folder=folder, resume=True)
-    assert same_bits(run.weights, never_stopped.weights)
 
 
 def test_a_folder_of_someone_else_is_left_alone(train, tmp_path):

@@ -114,23 +114,3 @@ def test_few_documents_at_a_time_have_the_gradient_of_all(method, tmp_path, monk
     in_parts = compute()
     monkeypatch.setattr(gradients, "_cut_by_windows", lambda batch, network: [batch])
     torch.testing.assert_close(in_parts, compute(), rtol=1e-3, atol=1e-6)
-
-
-def test_one_window_trains_the_same_bits_as_many_if_no_document_has_more(tmp_path):
-    weights = []
-    for windows in (1, 5):
-        config = make_config("gru", None, windows)
-        config = replace(config, text=replace(config.text, max_words=WINDOW * N_WINDOWS))
-        config = replace(config, training=replace(config.training, epochs=1))
-        prepared = prepare_documents(config, tmp_path / str(windows))
-        weights.append(trained_tagger(prepared, "sigmoid", config).system.network.state_dict())
-    for name, each in weights[0].items():
-        assert torch.equal(each, weights[1][name]), name
-
-
-def test_wide_evidence_reads_all_windows(tmp_path):
-    config = make_config("gru", None, N_WINDOWS)
-    config = replace(config, model=replace(config.model, wide="on", evidence=False))
-    config = replace(config, training=replace(config.training, epochs=1))
-    prepared = prepare_documents(config, tmp_path / "toy")
-    assert share_right(trained_tagger(prepared, "sigmoid", config)) == 1

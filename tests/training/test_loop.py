@@ -22,10 +22,6 @@ from setrnn.training.run_folder import Position
 from setrnn.training.start import Start
 
 SHARED = "training.random_start=shared"
-# greedy-order-rnn is vinyals-max-direct with a beam of one.
-NETWORKS = [
-    name for name, each in METHODS.items() if each.is_network and name != "greedy-order-rnn"
-]
 TWO_PHASES = [name for name, method in METHODS.items() if method.first_method]
 
 
@@ -36,8 +32,8 @@ def test_the_same_seed_gives_the_same_bits_and_another_others(train, never_stopp
     assert not same_bits(other.weights, never_stopped.weights)
 
 
-@pytest.mark.parametrize("method", NETWORKS)
-def test_every_system_learns_in_bfloat16(train, method):
+@pytest.mark.parametrize("method", ["set-rnn", "sgm", "set-rnn-exact", "sigmoid"])
+def test_every_decoder_learns_in_bfloat16(train, method):
     run = train(
         "training.precision=bfloat16",
         "training.epochs=2",
@@ -48,26 +44,8 @@ def test_every_system_learns_in_bfloat16(train, method):
         "training.random_share=0",
         method=method,
     )
-    if method != "ocd-rnn":  # its loss is that of sequences of its own, which grow at first
-        assert run.losses[-1] < run.losses[0]
+    assert run.losses[-1] < run.losses[0]
     assert all(each.dtype == torch.float32 for each in run.weights.values())
-
-
-def test_a_step_in_bfloat16_reaches_every_weight_as_in_float32(tiny):
-    """The search runs the same weights without gradients first: none may be lost by that."""
-    gradients = {}
-    for precision in ("float32", "bfloat16"):
-        config = tiny_config(f"training.precision={precision}", "model.dropout=0")
-        trainer, pieces, objective = _one_step(tiny, config)
-        trainer.optimizer.zero_grad = lambda: None
-        trainer._step(pieces, objective)
-        gradients[precision] = {
-            name: each.grad for name, each in trainer.network.named_parameters()
-        }
-    for name, expected in gradients["float32"].items():
-        found = gradients["bfloat16"][name]
-        assert found is not None, name
-        assert torch.allclose(found, expected, atol=0.05 * expected.abs().max().item()), name
 
 
 def test_gradients_are_clipped_to_the_norm(tiny):
@@ -128,13 +106,6 @@ def test_a_run_stopped_before_or_after_its_start_is_resumed(
     again = train(folder=tmp_path / "m.run", method="vinyals-max", resume=True)
     assert same_bits(again.weights, whole.weights)
     assert len(again.notes["first_epochs"]) == 2
-
-
-def test_training_may_search_other_orders_than_prediction(train):
-    few, usual = train("training.orders=1"), train()
-    beam = train("search.beam_width=1")
-    assert few.losses == beam.losses
-    assert few.losses != usual.losses
 
 
 def test_the_model_is_that_of_the_best_epoch(train, monkeypatch, tmp_path):

@@ -24,12 +24,6 @@ def test_the_rate_rises_then_falls_to_zero():
     assert found == pytest.approx([0, 1, 2, 1, 0])
 
 
-@pytest.mark.parametrize("warm_up", [0, 0.5, 1])
-def test_without_decay_the_rate_stays(warm_up):
-    settings = TrainingSettings(learning_rate=2.0, warm_up=warm_up, decay="none")
-    assert learning_rate(1.0, settings) == 2.0
-
-
 def test_frozen_weights_are_not_trained():
     network = torch.nn.Linear(2, 2)
     network.bias.requires_grad_(False)
@@ -81,15 +75,6 @@ def test_the_average_is_the_weighted_mean_of_all_weights_so_far(network):
         torch.testing.assert_close(each.double(), expected[name], atol=1e-6, rtol=1e-5)
     frozen = "encoder.words.weight"
     assert torch.equal(average.network.state_dict()[frozen], network.state_dict()[frozen])
-
-
-def test_without_a_decay_it_is_the_network_itself(network):
-    average = AveragedNetwork(network, 0.0)
-    before = copy.deepcopy(network.state_dict())
-    average.update()
-    assert average.network is network
-    assert same_bits(network.state_dict(), before)
-    assert average.state() == {}
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 import logging
 import os
 import signal
-from pathlib import Path
 
 import pytest
 from tiny_runs import N_TRAIN, same_bits, tiny_config
@@ -78,13 +77,6 @@ def test_resuming_a_finished_run_trains_no_more(train, finished, never_stopped, 
     assert train(folder=finished, resume=True).notes == again.notes
 
 
-def test_an_unfinished_run_is_not_replaced_unasked(train, stopped):
-    before = (stopped / LAST).read_bytes()
-    with pytest.raises(ConfigError, match=r"unfinished.*epoch 2.*--resume"):
-        train(folder=stopped)
-    assert (stopped / LAST).read_bytes() == before
-
-
 def test_a_finished_run_is_replaced_only_when_its_model_is_saved(train, finished):
     before = (finished / LAST).read_bytes()
     with pytest.raises(ConfigError, match=r"not written.*--resume.*remove"):
@@ -98,22 +90,6 @@ def test_a_finished_run_is_replaced_only_when_its_model_is_saved(train, finished
     other = train("seed=1", "training.epochs=1", folder=finished)
     assert len(other.losses) == 1
     assert not (finished / SAVED).exists()
-
-
-def test_a_kill_while_a_run_is_replaced_leaves_no_part_of_it(train, finished, monkeypatch):
-    mark_saved(finished)
-    unlink, calls = Path.unlink, iter(range(1, 100))
-
-    def unlink_once(file, **more):
-        if next(calls) > 1:
-            raise KeyboardInterrupt
-        unlink(file, **more)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "unlink", unlink_once)
-        with pytest.raises(KeyboardInterrupt):
-            train(folder=finished)
-    assert len(train("seed=1", "training.epochs=1", folder=finished).losses) == 1
 
 
 @pytest.mark.parametrize(
@@ -197,12 +173,6 @@ def test_more_epochs_continue_on_their_own_schedule(train, stopped, never_stoppe
     assert run.measures[0] == never_stopped.measures[0]
     steps = range(6, 4 * N_BATCHES)  # it was stopped after 6
     assert shares == [pytest.approx((step + 0.5) / (4 * N_BATCHES)) for step in steps]
-
-
-def test_a_finished_run_gets_more_epochs(train, finished, never_stopped):
-    run = train("training.epochs=3", folder=finished, resume=True)
-    assert run.measures[:2] == never_stopped.measures
-    assert len(run.losses) == 3
 
 
 def test_with_fewer_epochs_a_run_ends_where_they_are_finished(train, stopped, shares):

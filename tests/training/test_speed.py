@@ -25,7 +25,3 @@ def test_what_only_the_first_prediction_needs_is_not_counted(tiny):
     seconds = time_prediction(system, tiny)
     assert system.sizes[-1] == min(TIMED_DOCUMENTS, len(tiny.split("valid")))
     assert 0 < seconds * system.sizes[-1] < 0.1
-
-
-def test_there_is_nothing_to_time_without_a_valid_part(without_valid):
-    assert time_prediction(SlowAtFirst(), without_valid) == 0.0

@@ -1,7 +1,6 @@
 """`setrnn train` with recurrent systems, as from a shell."""
 
 import errno
-import io
 import json
 import os
 import re
@@ -10,15 +9,12 @@ import sys
 from itertools import islice
 
 import pytest
-from rich.console import Console
 from tiny_runs import SIZES, TINY
 
 from setrnn.cli import main
-from setrnn.cli import progress as cli_progress
 from setrnn.data import newsroom
 from setrnn.data.disk import locked
 from setrnn.data.read import write_examples
-from setrnn.progress import Epoch, Progress
 from setrnn.tagging.loading import load
 from setrnn.tagging.trust.calibrate import calibrate
 
@@ -217,37 +213,3 @@ def test_a_valid_part_is_cut_from_a_single_file(command, corpus, tmp_path):
     assert "best" in said
     notes = json.loads((tmp_path / "m" / "config.json").read_text())["notes"]
     assert notes["n_documents"] == 21
-
-
-def test_without_a_valid_part_it_is_said_that_the_last_epoch_is_taken(command, without_valid):
-    code, said = command(data=without_valid.folder)
-    assert code == 0, said
-    assert "There is no valid part: the last epoch" in said
-    assert "best" not in said
-
-
-def test_a_terminal_shows_a_bar_over_the_whole_training(monkeypatch):
-    screen = Console(file=io.StringIO(), force_terminal=True, width=80)
-    monkeypatch.setattr(cli_progress, "stderr", screen)
-    with cli_progress.terminal_progress() as show:
-        show(Progress("word vectors", 0.2, 1.0, detail="word2vec: 1 of 5 epochs"))
-        screen.file.write("|")
-        for n in (10, 20):
-            epoch = Epoch(2, 28, "set-probability", 3.25, 1234.0)
-            show(Progress("training", n, 40, epoch=epoch))
-    vectors, training = screen.file.getvalue().split("|")
-    assert "word2vec: 1 of 5 epochs" in vectors
-    last = [line for line in training.splitlines() if "epoch" in line][-1]
-    for part in ("epoch 2/28", "set-probability", "loss 3.25", "1,234 docs/s", "left"):
-        assert part in last
-    assert "word2vec" not in last
-
-
-def test_without_a_terminal_activities_are_written_when_they_start(monkeypatch):
-    written = Console(file=io.StringIO(), width=80)
-    monkeypatch.setattr(cli_progress, "stderr", written)
-    monkeypatch.setattr("setrnn.cli.console.stderr", written)
-    with cli_progress.terminal_progress() as show:
-        for what, share in (("first", 0.1), ("first", 0.5), ("second", 0.6)):
-            show(Progress("", share, 1.0, unit="", detail=what))
-    assert written.file.getvalue().split() == ["first", "second"]

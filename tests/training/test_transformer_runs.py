@@ -9,7 +9,7 @@ from tiny_runs import SIZES, prepared_of, same_bits, tiny_config
 
 import setrnn
 from setrnn.config import TextSettings
-from setrnn.errors import ConfigError, DataError, StoppedError
+from setrnn.errors import DataError, StoppedError
 from setrnn.methods import find_method
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.run_folder import run_folder_of
@@ -98,21 +98,6 @@ def test_a_model_is_loaded_without_the_folder_it_came_from(data, folder, tmp_pat
 def test_data_prepared_in_words_is_refused(train_with, tiny):
     with pytest.raises(DataError, match="another tokenizer"):
         train_with(data=tiny)
-
-
-def test_prepared_texts_that_are_too_long_for_it_are_refused(folder, tmp_path):
-    text = TextSettings(tokenizer=str(folder), max_tokens=65)
-    prepared = prepared_of({"train": 8}, tmp_path / "p", text)
-    settings = tiny_config("encoder.name=transformer", f"encoder.path={folder}")
-    with pytest.raises(ConfigError, match=r"64 tokens.*text\.max_tokens.*65"):
-        train_system(
-            find_method("sigmoid"), prepared, replace(settings, text=text), TrainOptions("cpu")
-        )
-
-
-def test_subwords_are_refused_by_the_gru(train, data):
-    with pytest.raises(DataError, match="prepared for a transformer"):
-        train(data=data)
 
 
 def test_real_weights_take_two_steps(tmp_path):

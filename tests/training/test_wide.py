@@ -18,7 +18,7 @@ from setrnn.systems.classical.system import make_training_data
 from setrnn.training.run_folder import run_folder_of
 from setrnn.training.speed import measure_speed
 from setrnn.training.start import TrainOptions
-from setrnn.training.wide import N_FOLDS, add_wide, choose_folds, cross_fit, weigh_tokens
+from setrnn.training.wide import add_wide, choose_folds, cross_fit, weigh_tokens
 
 WIDE = "model.wide=on"
 ONE = np.zeros(1, dtype=np.int64)  # the first row
@@ -38,14 +38,6 @@ def test_the_labels_of_a_fold_do_not_change_its_log_odds(tiny):
     after = cross_fit(changed, config, folds)
     np.testing.assert_array_equal(after[is_own], before[is_own])
     assert (after[~is_own] != before[~is_own]).any(axis=1).all()
-
-
-def test_folds_are_of_equal_size_and_follow_the_seed():
-    folds = choose_folds(57, seed=1)
-    assert set(np.bincount(folds, minlength=N_FOLDS)) == {5, 6}
-    assert (choose_folds(57, seed=1) == folds).all()
-    assert (choose_folds(57, seed=2) != folds).any()
-    assert set(choose_folds(3, seed=0)) == {0, 1, 2}
 
 
 def test_an_untrained_sigmoid_is_br(tiny):
