@@ -283,9 +283,3 @@ def running_hub():
         server.shutdown()
         server.server_close()
         thread.join()
-
-
-if __name__ == "__main__":  # to try commands by hand
-    with running_hub() as running:
-        print(running.address, flush=True)  # noqa: T201
-        input()

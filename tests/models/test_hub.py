@@ -48,14 +48,10 @@ def test_a_model_is_the_same_at_every_place(place, hub, folder, tmp_path, monkey
     tagger, original = setrnn.load(found, "cpu"), setrnn.load(folder, "cpu")
     assert tagger.version == original.version
     assert tagger.tag([TEXT]) == original.tag([TEXT])
-    setrnn.push(found, "again")
-    assert version("again") == original.version
-
-
-def test_a_tagger_is_shared_without_a_folder(taggers, tmp_path):
-    tagger = taggers["br"]
-    assert setrnn.push(tagger, f"{tmp_path}/") == f"{tmp_path}/br"
-    assert setrnn.load(tmp_path / "br", "cpu").tag([TEXT]) == tagger.tag([TEXT])
+    assert setrnn.push(tagger, "again/") == "again/br"
+    assert version("again/br") == original.version
+    with pytest.raises(ConfigError, match="are for the hub"):
+        setrnn.push(folder, "other", private=True)
 
 
 def test_only_files_of_a_model_are_sent(hub, folder, tmp_path):
@@ -116,13 +112,6 @@ def test_what_people_wrote_stays(hub, folder, tmp_path):
     setrnn.push(folder, PLACE, license="mit")
     assert readme_of(hub).endswith("# Ours\n")
     assert header_of(hub)["license"] == "mit"
-
-
-def test_a_card_of_the_hub_is_written_again_in_a_folder(pushed, tmp_path):
-    setrnn.push(PLACE, tmp_path / "model")
-    assert (tmp_path / "model/README.md").read_text().startswith("---\n")
-    setrnn.load(tmp_path / "model", "cpu").save(tmp_path / "model")
-    assert (tmp_path / "model/README.md").read_text().startswith(GENERATED)
 
 
 def test_a_repository_of_another_library_is_not_overwritten(hub, folder):
@@ -220,15 +209,6 @@ def test_a_token_is_needed_and_never_shown(hub, folder, monkeypatch, caplog, cap
     assert hub.repositories == {}
 
 
-def test_a_private_model_needs_a_token(hub, folder, monkeypatch, tmp_path):
-    setrnn.push(folder, PLACE, private=True)
-    assert version(PLACE) == version(folder)
-    monkeypatch.delenv("HF_TOKEN")
-    shutil.rmtree(tmp_path / "hub-cache")
-    with pytest.raises(ModelError, match="private"):
-        setrnn.load(PLACE)
-
-
 @pytest.mark.parametrize("name", ["hub:", "hub:a/b/c", "hub:../x", "hub:me/x@", "hub:me/x@a..b"])
 def test_wrong_names_are_refused_without_a_request(name, hub):
     with pytest.raises(ModelError, match="does not name a model"):
@@ -272,11 +252,6 @@ def test_the_library_is_asked_for(monkeypatch, folder):
     for act in (lambda: setrnn.load(PLACE), lambda: setrnn.push(folder, PLACE)):
         with pytest.raises(MissingExtraError, match=r"setrnn\[hf\]"):
             act()
-
-
-def test_options_of_the_hub_are_refused_elsewhere(folder, tmp_path):
-    with pytest.raises(ConfigError, match="hub"):
-        setrnn.push(folder, tmp_path / "model", private=True)
 
 
 def test_a_damaged_model_is_not_pushed(hub, folder, tmp_path):

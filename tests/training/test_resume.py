@@ -190,7 +190,7 @@ def test_finished_epochs_are_not_dropped(train, finished):
 def test_a_finished_epoch_keeps_its_objective(train, tmp_path):
     arguments = {"method": "vinyals-sample", "folder": tmp_path / "m.run"}
     train("training.random_start=shared", **arguments)
-    with pytest.raises(ConfigError, match=r"epoch 2 .* random-order"):
+    with pytest.raises(ConfigError, match="another objective in some"):
         train("training.epochs=4", "training.random_start=shared", resume=True, **arguments)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime, timezone
@@ -284,23 +284,15 @@ def _list_measures(found: Json | None) -> Iterator[str]:
             name: {measure: value for row in found[key].values() for measure, value in row.items()}
             for key, name in names.items()
         }
-    yield from _list_table(
-        MEASURES.values(),
-        {
-            name: [_write(row[key], key) if key in row else "" for key in MEASURES]
-            for name, row in rows.items()
-        },
-    )
-
-
-def _list_table(columns: Iterable[str], rows: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Write a table of Markdown, whose columns are also aligned as text."""
-    columns, width = list(columns), max(map(len, rows))
-    yield f"| {'':{width}} | " + " | ".join(columns) + " |"
-    yield f"|-{'-' * width}-|" + "|".join("-" * (len(each) + 2) for each in columns) + "|"
-    for name, values in rows.items():
-        cells = (f"{value:>{len(each)}}" for value, each in zip(values, columns, strict=True))
-        yield f"| {name:{width}} | " + " | ".join(cells) + " |"
+    width = max(map(len, rows))
+    yield f"| {'':{width}} | " + " | ".join(MEASURES.values()) + " |"
+    yield f"|-{'-' * width}-|" + "|".join("-" * (len(each) + 2) for each in MEASURES.values()) + "|"
+    for name, row in rows.items():
+        cells = (_write(row[key], key) if key in row else "" for key in MEASURES)
+        aligned = (
+            f"{cell:>{len(each)}}" for cell, each in zip(cells, MEASURES.values(), strict=True)
+        )
+        yield f"| {name:{width}} | " + " | ".join(aligned) + " |"
 
 
 def _list_labels(labels: Sequence[str]) -> str:
@@ -321,7 +313,7 @@ def _code(text: str) -> str:
 
 def _list_training(tagger: TrainedModel) -> Iterator[str]:
     """Say how a model was trained without a method."""
-    automatic, mixture = tagger.notes["automatic"], tagger.notes.get("mixture")
+    automatic = tagger.notes["automatic"]
     minutes = automatic["minutes"]
     limit = "without a time limit"
     if minutes is not None:
@@ -330,16 +322,6 @@ def _list_training(tagger: TrainedModel) -> Iterator[str]:
     yield f"Trained by `setrnn train` {limit}, for {MEASURES[automatic['measure']]}."
     for line in summarise(tagger):
         yield from [line] if line.startswith("- ") else ["", line]
-    if mixture is not None:
-        rules = mixture["rules"].values()
-        yield from ["", "The members alone, each measure by its own rule:", ""]
-        yield from _list_table(
-            [MEASURES[each["measure"]] for each in rules],
-            {
-                name: [_write(each["members"][place], each["measure"]) for each in rules]
-                for place, name in enumerate(mixture["members"])
-            },
-        )
 
 
 def summarise(tagger: TrainedModel) -> list[str]:

@@ -246,9 +246,6 @@ class Trainer:
     def _objective_name(self) -> str:
         return objective_at(self.method, self.position.epoch, self.settings)
 
-    def _n_documents_done(self) -> int:
-        return self.position.epoch * len(self.train) + self.position.n_documents
-
     def _loss(self) -> float:
         return self.position.loss_sum / max(self.position.n_documents, 1)
 
@@ -264,8 +261,8 @@ class Trainer:
             scores=scores,
             is_best=is_best,
         )
-        n_total = self.settings.epochs * len(self.train)
-        return Progress("training", self._n_documents_done(), n_total, epoch=epoch)
+        n_done = self.position.epoch * len(self.train) + self.position.n_documents
+        return Progress("training", n_done, self.settings.epochs * len(self.train), epoch=epoch)
 
 
 def list_training_documents(prepared: Prepared, config: Config) -> TrainingDocuments:
@@ -340,20 +337,14 @@ def change_epochs(
             f"training.epochs={n_epochs}. Keep the best of them with --resume and a --budget that "
             "is used up, or set more epochs."
         )
-    for epoch in range(position.epoch + (position.batch > 0)):
-        now = objective_at(method, epoch, settings)
-        if objective_at(method, epoch, before) != now:
-            raise ConfigError(
-                f"{folder} is a run of {n_before} epochs. With training.epochs={n_epochs}, epoch "
-                f"{epoch + 1} of '{method.name}' would train {now}, and it has trained another "
-                f"objective. Resume it with training.epochs={n_before}, or use another --out."
-            )
+    if count_first_epochs(method, before) != count_first_epochs(method, settings):
+        raise ConfigError(
+            f"{folder} is a run of {n_before} epochs. With training.epochs={n_epochs}, "
+            f"'{method.name}' would train another objective in some of them. Resume it with "
+            f"training.epochs={n_before}, or use another --out."
+        )
     if position.epoch == n_epochs:
         position.start_epoch(n_epochs)
-        log.info(
-            "Epoch %d is finished: the run ends there, instead of after %d.", n_epochs, n_before
-        )
-        return
     rate = learning_rate(position.epoch / n_epochs, settings)
     log.info(
         f"The run continues after epoch {position.epoch} with {n_epochs} epochs instead of "
