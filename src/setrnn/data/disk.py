@@ -10,7 +10,7 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,18 +18,21 @@ from typing import Any, BinaryIO
 from setrnn.errors import BusyError, DataError
 from setrnn.progress import log
 
-PREVIOUS = ".previous"
 MAX_TRIES = 20
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors that only writing can cause
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # only writing causes them; others: reading too
 _TEMPORARY = re.compile(r"\..+\.setrnn-(?P<host>[0-9a-f]{6})-(?P<pid>\d+)-[0-9a-f]{8}")
 
 
 @contextmanager
-def explain_failed_write(place: Path | str, way_out: str = "") -> Iterator[None]:
-    """Turn the errors of writing a file or folder into a DataError of one line."""
+def explain_failed_write(
+    place: Path | str, way_out: str = "", only: Collection[int] = ()
+) -> Iterator[None]:
+    """Turn the errors of writing, or those with `only` some numbers, into one line: a DataError."""
     try:
         yield
     except OSError as error:
+        if only and error.errno not in only:
+            raise
         reason = str(error.strerror or error).rstrip(".")
         raise DataError(f"{place} cannot be written: {reason}.{way_out}") from error
 
@@ -56,7 +59,7 @@ def whole_folder(target: Path, way_out: str = "") -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
     try:
         with temporary_folder(target, way_out=way_out) as temporary:
-            with _explain_full_disk(target, way_out):
+            with explain_failed_write(target, way_out, FULL):
                 yield temporary
             with explain_failed_write(target, way_out):
                 for file in temporary.rglob("*"):
@@ -104,7 +107,7 @@ def whole_file(target: Path, way_out: str = "") -> Iterator[BinaryIO]:
         remove_leftovers(target.parent)
         stream = temporary.open("xb")
     try:
-        with _explain_full_disk(target, way_out), stream:
+        with explain_failed_write(target, way_out, FULL), stream:
             if target.exists():
                 temporary.chmod(stat.S_IMODE(target.stat().st_mode))
             yield stream
@@ -246,17 +249,6 @@ def remove_leftovers(folder: Path) -> None:
                 path.unlink()
 
 
-@contextmanager
-def _explain_full_disk(target: Path, way_out: str) -> Iterator[None]:
-    """Name the file that a full disk refused; other errors may come from reading."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in FULL:
-            raise
-        raise DataError(f"{target} cannot be written: {error.strerror}.{way_out}") from error
-
-
 def _keep_permissions(target: Path, temporary: Path) -> None:
     """Give files the permissions they had in the old folder; new ones no more than the folder."""
     if not target.exists():
@@ -305,15 +297,14 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _is_alive(pid: int) -> bool:
-    """Return whether a process of this machine runs; on Windows, asking would end it."""
-    if os.name == "nt":
-        return True
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
+    """Return whether a process of this machine runs."""
+    if os.name != "nt":  # on Windows, asking would end it
+        try:
+            os.kill(pid, 0)
+        except (ProcessLookupError, OverflowError):
+            return False
+        except PermissionError:
+            pass
     return True
 
 
@@ -331,4 +322,4 @@ def _beside(target: Path) -> Path:
 
 
 def _previous(target: Path) -> Path:
-    return target.with_name(f".{target.name}{PREVIOUS}")
+    return target.with_name(f".{target.name}.previous")
