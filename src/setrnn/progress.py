@@ -115,10 +115,3 @@ def count_up(
         on_progress(Progress(activity, n_done, n_total, unit))
 
     return add
-
-
-class Note:
-    """Not sent any more: only for tests that still import it, and removed with the last of them."""
-
-    text = ""
-    is_warning = False

@@ -57,7 +57,7 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Reading:
+class AlignedText:
     """A document as a model reads it."""
 
     tokens: Ragged  # one row
@@ -82,7 +82,7 @@ class Reading:
 
 def read_text(
     encoder: TextEncoder, text: str, features: Sequence[str] = (), language: str = AUTO
-) -> Reading:
+) -> AlignedText:
     """Encode a document, and find the words and features of its tokens.
 
     A transformer reads stop words; those of the language are marked.
@@ -91,14 +91,14 @@ def read_text(
         return _read_subwords(encoder, text, features, read_stop_words(AUTO, language))
     tokens = encoder.encode([text], [features])
     _, read_features = _split_tokens(encoder, tokens)
-    return Reading(tokens, (*words_of(encoder, text),), read_features, range(len(tokens[0])))
+    return AlignedText(tokens, (*words_of(encoder, text),), read_features, range(len(tokens[0])))
 
 
-def read_tokens(encoder: TextEncoder, tokens: Ragged) -> Reading:
+def read_tokens(encoder: TextEncoder, tokens: Ragged) -> AlignedText:
     """Name the words of one row of token ids, placed as if separated by spaces."""
     assert not isinstance(encoder, SubwordEncoder), "parts of words are joined in their text only"
     words, features = _split_tokens(encoder, tokens)
-    return Reading(tokens, (*_place_words(words),), features, range(len(tokens[0])))
+    return AlignedText(tokens, (*_place_words(words),), features, range(len(tokens[0])))
 
 
 def _split_tokens(encoder: TextEncoder, tokens: Ragged) -> tuple[list[str], tuple[str, ...]]:
@@ -136,7 +136,7 @@ def _place_words(words: Sequence[str]) -> Iterator[Word]:
 
 def _read_subwords(
     encoder: SubwordEncoder, text: str, features: Sequence[str], stop_words: Set[str]
-) -> Reading:
+) -> AlignedText:
     """Find the word or feature that each subword is a part of."""
     tokens = encoder.encode([text], [features])  # refuses a text that the tokenizer fails on
     tokenizer, unknown = encoder.tokenizer, getattr(encoder.tokenizer.model, "unk_token", None)
@@ -171,7 +171,7 @@ def _read_subwords(
         fate = STOP_WORD if written.lower() in stop_words else KNOWN
         return Word(written, start, stop, fate if number in known else AS_UNKNOWN, number)
 
-    return Reading(
+    return AlignedText(
         tokens=tokens,
         words=tuple(make_word(number, *span) for number, span in enumerate(spans)),
         features=tuple(features[number - len(spans)] for number in read),

@@ -17,7 +17,14 @@ from torch import Tensor
 from setrnn.data.batches import make_batch
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
-from setrnn.data.text.alignment import AS_UNKNOWN, STOP_WORD, Reading, Word, read_text, read_tokens
+from setrnn.data.text.alignment import (
+    AS_UNKNOWN,
+    STOP_WORD,
+    AlignedText,
+    Word,
+    read_text,
+    read_tokens,
+)
 from setrnn.data.text.subwords import SubwordEncoder
 from setrnn.data.text.words import break_runs, whole_characters
 from setrnn.errors import ConfigError, DataError
@@ -313,7 +320,7 @@ def explain_tokens(tagger: Tagger, tokens: Ragged, top: int = 12) -> Explanation
 @torch.inference_mode()
 def _explain(
     tagger: Tagger,
-    reading: Reading,
+    reading: AlignedText,
     top: int,
     rule: str | None,
     label_set: list[int],
@@ -423,7 +430,7 @@ def _list_orders(found: Sequences) -> list[Order]:
 def _follow(
     system: RecurrentSystem,
     encoding: Encoding,
-    reading: Reading,
+    reading: AlignedText,
     labels: LabelVocabulary,
     order: Sequence[int],
 ) -> Iterator[Step]:

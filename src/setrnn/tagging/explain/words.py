@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from setrnn.data.ragged import Ragged
-from setrnn.data.text.alignment import Reading
+from setrnn.data.text.alignment import AlignedText
 from setrnn.data.text.words import FEATURE_PREFIX, NUMBER
 from setrnn.model.evidence import LabelEvidence
 from setrnn.model.interfaces import Encoding
@@ -99,7 +99,7 @@ def has_label_words(system: System) -> bool:
 
 def list_label_words(
     tagger: Tagger,
-    reading: Reading,
+    reading: AlignedText,
     encoding: Encoding | None,
     label_set: Sequence[int],
     probs: Floats32,
@@ -153,7 +153,7 @@ def _weigh_tokens(
 
 
 def _split_scores(
-    tagger: Tagger, reading: Reading, chosen: Sequence[int], label_set: Sequence[int]
+    tagger: Tagger, reading: AlignedText, chosen: Sequence[int], label_set: Sequence[int]
 ) -> Sequence[LinearScore | None]:
     """Return what the log-odds of each label are made of; None unless the system is linear."""
     system = tagger.system
@@ -185,7 +185,7 @@ def _score(
 
 
 def _name_features(
-    tagger: Tagger, tfidf: Tfidf, reading: Reading, found: LinearTerms
+    tagger: Tagger, tfidf: Tfidf, reading: AlignedText, found: LinearTerms
 ) -> Iterator[tuple[str, str, int]]:
     """Yield the text of each feature as it was first written, its kind and how often it occurs."""
     ids, known = [int(token) for token in reading.tokens[0]], tagger.encoder.tokens
