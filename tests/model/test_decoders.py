@@ -86,27 +86,6 @@ def test_sequences_of_different_lengths_are_followed_as_they_are_stepped(decoder
 
 
 @EVERY_DECODER
-def test_beams_of_a_document_are_stepped_independently(decoder):
-    decoder, encoding = encoded(decoder)
-    B = len(TEXTS)
-    first = torch.tensor([2, 0, 3]).expand(B, -1)
-    log_probs, state = decoder.step(encoding, decoder.start(encoding), torch.full((B, 1), 4))
-    state = tuple(each.expand(B, 3, *each.shape[2:]) for each in state)
-    together, _ = decoder.step(encoding, state, first)
-    for beam, label in enumerate((2, 0, 3)):
-        alone = step_through(decoder, encoding, (label,))[1]
-        torch.testing.assert_close(together[:, beam], alone)
-
-
-@EVERY_DECODER
-def test_what_fills_up_an_order_changes_nothing(decoder):
-    decoder, encoding = encoded(decoder)
-    orders = torch.tensor([[2, 0], [1, 3]]).expand(len(TEXTS), -1, -1)
-    filled = torch.cat((orders, torch.full((len(TEXTS), 2, 3), -1)), dim=2)
-    torch.testing.assert_close(decoder.score(encoding, filled), decoder.score(encoding, orders))
-
-
-@EVERY_DECODER
 def test_orders_of_different_lengths_are_scored_together(decoder):
     decoder, encoding = encoded(decoder)
     truth = sequence_log_probs(decoder, encoding)

@@ -6,7 +6,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
-from torch.nn.utils.rnn import PackedSequence
 
 from setrnn.model.layouts import Prefixes, Steps, Subsets
 
@@ -126,79 +125,6 @@ def test_sums_over_the_steps_of_each_order(batch):
             expected[document, number] = 0.0
         expected[document, number] += value
     assert torch.equal(steps.sum_by_order(values), expected)
-
-
-class PaddedNetwork(nn.Module):
-    """A recurrence, a mix over each document's steps, a score: with and without padding."""
-
-    def __init__(self):
-        super().__init__()
-        self.labels = nn.Embedding(N_LABELS + 1, 3)
-        self.gru = nn.GRU(3, 4, batch_first=True)
-        self.output = nn.Linear(4, N_LABELS + 1)
-
-    def packed(self, first, words, orders, lengths):
-        steps = Steps.of(orders, lengths)
-        inputs = self.labels(steps.previous(STOP))
-        hidden, _ = self.gru(PackedSequence(inputs, steps.n_rows), first[:, steps.document])
-        context = steps.by_step(steps.by_document(hidden.data) @ words)
-        logits = self.output(context).masked_fill(steps.used_labels(N_LABELS), -torch.inf)
-        chosen = logits.log_softmax(1).gather(1, steps.targets(STOP)[:, None])[:, 0]
-        return steps.sum_by_order(chosen)
-
-    def one_by_one(self, first, words, batch):
-        scores = []
-        for document, row in enumerate(batch):
-            for order in row:
-                if order is None:
-                    scores.append(torch.tensor(-torch.inf, dtype=words.dtype))
-                    continue
-                inputs = self.labels(torch.tensor([[STOP, *order]]))
-                hidden, _ = self.gru(inputs, first[:, document : document + 1].contiguous())
-                logits = self.output(hidden[0] @ words[document])
-                total = 0.0
-                for step, label in enumerate((*order, STOP)):
-                    closed = torch.zeros(N_LABELS + 1, dtype=torch.bool)
-                    closed[list(order[:step])] = True
-                    masked = logits[step].masked_fill(closed, -torch.inf)
-                    total = total + masked.log_softmax(0)[label]
-                scores.append(total)
-        return torch.stack(scores).view(len(batch), -1)
-
-
-@pytest.mark.parametrize(
-    "batch",
-    [MIXED, MIXED[::-1], [[()], [()]], [[(1, 2)], [(3, 4)]], [[None, (2,)]]],
-    ids=["mixed", "turned", "empty sets", "alike", "no order first"],
-)
-def test_values_and_gradients_are_those_of_orders_taken_one_by_one(batch):
-    torch.manual_seed(0)
-    network = PaddedNetwork().double()
-    first = torch.randn(1, len(batch), 4, dtype=torch.double, requires_grad=True)
-    words = torch.randn(len(batch), 4, 4, dtype=torch.double, requires_grad=True)
-    learned = [first, words, *network.parameters()]
-    found = network.packed(first, words, *orders_and_lengths(batch))
-    expected = network.one_by_one(first, words, batch)
-    torch.testing.assert_close(found, expected)
-    weights = torch.randn(found.shape, dtype=torch.double)
-    is_order = expected > -torch.inf
-    for one, other in zip(
-        *(
-            torch.autograd.grad((each * weights)[is_order].sum(), learned)
-            for each in (found, expected)
-        ),
-        strict=True,
-    ):
-        torch.testing.assert_close(one, other)
-
-
-def test_lengths_are_counted_where_they_are_not_given():
-    batch = [[(2, 0, 1), (3,)], [(), (4, 3)]]
-    orders, lengths = orders_and_lengths(batch)
-    counted, given_them = Steps.of(orders), Steps.of(orders, lengths)
-    assert names(counted) == names(given_them)
-    assert torch.equal(counted.place, given_them.place)
-    assert torch.equal(counted.n_rows, given_them.n_rows)
 
 
 def test_sets_without_labels_have_the_step_of_stop():

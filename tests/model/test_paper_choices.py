@@ -10,8 +10,6 @@ from brute_force_sequences import (
     sequence_log_probs,
     tiny_network,
 )
-from setrnn.search import search_sequences
-from setrnn.search.set_search import score_sets
 
 PAPER = {"attention": "additive", "label_output": False, "stop_vector": True, "evidence": False}
 RECURRENT = pytest.mark.parametrize("decoder", ["rnn", "sgm"])
@@ -77,19 +75,6 @@ def test_repeats_take_probability_from_all_that_is_left(decoder):
             torch.testing.assert_close(scores[sequence], before[sequence])
         if sequence:
             assert (scores[sequence] < before[sequence]).all()
-
-
-def test_searches_emit_no_label_twice_if_repeats_have_a_probability():
-    decoder, encoding = encoded(repeats=True)
-    found = search_sequences(decoder, encoding, 8, 4)
-    truth = sequence_log_probs(decoder, encoding)
-    for document, rows in enumerate(found.labels[:, 0]):
-        for row, log_prob in zip(rows.tolist(), found.log_probs[document, 0], strict=True):
-            labels = tuple(label for label in row if label >= 0)
-            assert len(labels) == len(set(labels))
-            torch.testing.assert_close(log_prob, truth[labels][document])
-    sets = score_sets(decoder, encoding, found, 24)
-    assert (sets.log_probs.exp().sum(1) < 1).all()
 
 
 def test_without_the_output_term_label_vectors_are_only_read():

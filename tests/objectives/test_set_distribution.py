@@ -67,23 +67,6 @@ def test_a_student_that_agrees_with_its_teacher_has_nothing_to_learn(decoder):
         assert (largest > 1e-2) == learns
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
-def test_the_order_of_the_sets_changes_nothing(decoder):
-    network = tiny_network(decoder)
-    encoding = network.encode(batch_of())
-    expected = OBJECTIVE(network.decoder, encoding, targets(), 12)
-    found = OBJECTIVE(network.decoder, encoding, targets([6, 2, 4, 0, 5, 1, 3]), 12)
-    torch.testing.assert_close(found, expected)
-
-
-@pytest.mark.parametrize("decoder", DECODERS)
-def test_without_weights_it_is_the_probability_of_the_set(decoder):
-    network = tiny_network(decoder)
-    encoding, sets = network.encode(batch_of()), sets_of([(0, 1, 2), (3,), (), (1, 2)])
-    own = SET_LOG_PROB[network.decoder.emits](network.decoder, encoding, sets, 12)
-    torch.testing.assert_close(OBJECTIVE(network.decoder, encoding, sets, 12), own)
-
-
 def test_a_certain_student_gets_finite_gradients():
     """All weight is on other sets, to which the student gives a probability of almost 0."""
     network = tiny_network("sigmoid")

@@ -15,7 +15,7 @@ from brute_force_sequences import (
     set_log_probs,
     tiny_network,
 )
-from setrnn.search import beam_search, most_probable_sets
+from setrnn.search import beam_search
 from setrnn.search.set_search import most_probable_completions
 
 EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
@@ -92,22 +92,6 @@ def test_sets_whose_best_orders_have_the_known_label_late_are_found_too():
     scored = complete(decoder, documents(), [(1,)], [()], beam_width=1)
     assert set(found_sets(scored, 0)) == {frozenset({0, 1}), frozenset({1})}
     assert as_tuple(scored.labels[0, 0]) == (0, 1)
-
-
-@EVERY_DECODER
-@pytest.mark.parametrize("beam_width", [1, 5])
-def test_what_else_is_in_the_batch_and_known_of_it_changes_nothing(decoder, beam_width):
-    network = tiny_network(decoder)
-    together = complete(network.decoder, network.encode(batch_of()), PRESENT, ABSENT, beam_width)
-    for document, text in enumerate(TEXTS):
-        encoding = network.encode(batch_of([text]))
-        known = [PRESENT[document]], [ABSENT[document]]
-        alone = found_sets(complete(network.decoder, encoding, *known, beam_width), 0)
-        found = found_sets(together, document)
-        assert list(found) == list(alone)
-        assert found == pytest.approx(alone, abs=1e-4)
-    nothing_known = most_probable_sets(network.decoder, network.encode(batch_of()), beam_width, 50)
-    assert list(found_sets(together, 1)) == list(found_sets(nothing_known, 1))
 
 
 def test_the_first_labels_of_a_search_come_first_in_any_order():

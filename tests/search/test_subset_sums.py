@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from brute_force_sequences import TEXTS, batch_of, label_rows, set_log_probs, tiny_network
-from setrnn.search.subset_sums import EXACT_UP_TO, best_subsets, set_log_prob_by_subsets
+from setrnn.search.subset_sums import EXACT_UP_TO, set_log_prob_by_subsets
 
 B = len(TEXTS)
 
@@ -51,19 +51,6 @@ def test_a_narrow_search_gives_a_lower_bound_that_grows_to_the_exact_value():
     assert all((bound <= exact + 1e-5).all() for bound in bounds)
     assert bounds[0].mean() < bounds[1].mean() < bounds[2].mean()
     torch.testing.assert_close(bounds[-1], exact)
-
-
-def test_a_search_of_width_one_follows_one_order():
-    """Its value is then the probability of that order."""
-    decoder, encoding = order_free()
-    sets = label_rows([{0, 2, 3, 4}] * B)
-    levels = best_subsets(decoder, encoding, sets, torch.full((B,), 4), 1)
-    masks = torch.cat(levels, dim=1)  # (B, 5)
-    slots = (masks[:, 1:] ^ masks[:, :-1]).float().log2().long()
-    orders = sets.gather(1, slots)
-    wanted = decoder.score(encoding, orders[:, None])[:, 0]
-    found = by_subsets(decoder, encoding, [{0, 2, 3, 4}] * B, 1, exact_up_to=0)
-    torch.testing.assert_close(found, wanted)
 
 
 @pytest.mark.parametrize("exact_up_to", [EXACT_UP_TO, 2])

@@ -56,14 +56,6 @@ def test_the_number_of_threads_changes_no_bit(decoder, n_threads, monkeypatch):
     np.testing.assert_array_equal(together.log_probs, alone.log_probs)
 
 
-def test_a_network_in_training_stays_so(n_threads, monkeypatch):
-    monkeypatch.setattr(neural_system, "MAX_DOCUMENTS_ON_CPU", 1)
-    system = make_system("rnn", beam_width=2)
-    system.network.train()
-    system.candidates(TOKENS, 1)
-    assert system.network.training
-
-
 def test_a_single_batch_is_computed_by_one_thread(n_threads):
     system, seen = make_system("rnn", beam_width=2), []
     for _ in system.by_batch(TOKENS, lambda rows, encoding: seen.append(torch.get_num_threads())):

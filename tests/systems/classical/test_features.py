@@ -60,12 +60,6 @@ def test_unknown_words_and_padding_leave_no_trace_but_numbers_do():
     assert numbers[NUMBER_ID] == pytest.approx(1)
 
 
-def test_empty_documents_have_zero_vectors():
-    tfidf, vectors = Tfidf.fit(Ragged.from_lists([[], [3], [UNKNOWN_ID]]), N_TOKENS)
-    assert vectors[[0, 2]].nnz == 0
-    assert tfidf.transform(Ragged.from_lists([[], []])).nnz == 0
-
-
 @given(st.lists(st.sets(st.integers(0, 9)).map(sorted), max_size=6), st.integers(1, 10))
 @settings(deadline=None)
 def test_the_indicator_has_a_one_for_each_id_below_its_width(rows, n_columns):

@@ -70,28 +70,6 @@ def test_the_objective_reached_is_scikit_learns_optimum(l1, l2, is_sparse):
         np.testing.assert_allclose(weights[:, label], coefficients, atol=0.02)
 
 
-@BY_PENALTY
-def test_the_default_tolerance_comes_close(l1, l2):
-    X, Y = random_problem(n=200, d=40, is_sparse=True, seed=3)
-    fast = objective(X, Y, *fit_logistic(X, Y, Penalties(l1, l2)), l1, l2)
-    tight = objective(X, Y, *fit_logistic(X, Y, Penalties(l1, l2), **TIGHT), l1, l2)
-    assert (fast <= tight * 1.02).all()
-    assert (tight <= fast * (1 + 1e-6)).all()
-
-
-def test_a_label_is_fitted_the_same_whatever_labels_stand_beside_it():
-    X, Y = random_problem(n=100, d=12, n_labels=19, is_sparse=True, seed=4)
-    penalties = Penalties(0.2, 0.05)
-    together, together_intercepts = fit_logistic(X, Y, penalties, **TIGHT)
-    order = np.random.default_rng(0).permutation(19)
-    turned, _ = fit_logistic(X, Y[:, order], penalties, **TIGHT)
-    np.testing.assert_allclose(turned, together[:, order], atol=5e-3)
-    for label in (0, 15, 16, 18):
-        alone, alone_intercepts = fit_logistic(X, Y[:, [label]], penalties, **TIGHT)
-        np.testing.assert_allclose(alone[:, 0], together[:, label], atol=5e-3)
-        np.testing.assert_allclose(alone_intercepts[0], together_intercepts[label], atol=5e-3)
-
-
 @pytest.mark.parametrize("n_labels", [1, 16, 33])
 def test_threads_and_repeats_change_no_bit(n_labels):
     X, Y = random_problem(n=70, d=15, n_labels=n_labels, is_sparse=True, seed=5)
@@ -171,36 +149,3 @@ def test_the_number_of_threads_is_put_back():
                 assert torch.get_num_threads() == n_threads
     finally:
         torch.set_num_threads(before)
-
-
-def test_features_of_very_different_sizes_are_fitted():
-    """Tf-idf beside raw counts; L-BFGS-B on the two halves of each weight is the judge."""
-    X, Y = random_problem(n=100, n_labels=1, seed=13)
-    scale = np.array([1e-3, 1e-2, 0.1, 1, 10, 100, 1, 1], np.float32)
-    X = sp.csr_matrix(X.toarray() * scale)
-    l1, l2 = 0.01, 0.01
-    weights, intercepts = fit_logistic(X, Y, Penalties(l1, l2), max_steps=1000, tolerance=1e-9)
-    (reached,) = objective(X, Y, weights, intercepts, l1, l2)
-    best = split_optimum(X.toarray().astype(float), Y.toarray().ravel(), l1, l2)
-    assert reached <= best * (1 + 1e-3)
-
-
-def split_optimum(X, y, l1, l2):
-    """The lowest objective of one label, with w = u - v and u, v >= 0."""
-    from scipy.optimize import minimize
-
-    d = X.shape[1]
-
-    def evaluate(parameters):
-        u, v, intercept = parameters[:d], parameters[d:-1], parameters[-1]
-        w = u - v
-        logits = X @ w + intercept
-        error = 1 / (1 + np.exp(-logits)) - y
-        value = (np.logaddexp(0, logits) - y * logits).sum() + l1 * (u + v).sum() + l2 / 2 * w @ w
-        gradient = X.T @ error + l2 * w
-        return value, np.concatenate([gradient + l1, l1 - gradient, [error.sum()]])
-
-    bounds = [(0, None)] * (2 * d) + [(None, None)]
-    options = {"maxiter": 2000, "maxfun": 4000, "ftol": 1e-12}
-    start = np.zeros(2 * d + 1)
-    return minimize(evaluate, start, jac=True, bounds=bounds, options=options).fun

@@ -58,17 +58,6 @@ def test_a_label_is_fitted_on_the_documents_where_it_is_known():
     np.testing.assert_allclose(weights(found, 0), weights(whole, 0), atol=2e-3)
 
 
-def test_documents_without_known_labels_change_nothing():
-    unknown = [[0, 1, 2] if row < 20 else [] for row in range(N)]
-    found = fit_linear(made_data(unknown), EXACT)
-    data = made_data()
-    rows = np.arange(20, N)
-    left = TrainingData(data.features[rows], data.label_sets.take(rows), L)
-    expected = fit_linear(left, EXACT)
-    for label in range(L):
-        np.testing.assert_allclose(weights(found, label), weights(expected, label), atol=2e-2)
-
-
 @pytest.mark.parametrize("forgotten", [0.3, 1.0])
 def test_the_loss_of_an_unknown_label_is_that_of_the_sum_over_both_answers(forgotten):
     data = made_data([[0, 2] if row % 2 else [] for row in range(N)], forgotten)

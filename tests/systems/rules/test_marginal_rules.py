@@ -67,19 +67,6 @@ def test_no_common_threshold_has_a_better_micro_f1(seed, decimals):
     assert micro_f1(marginals >= common, is_label) == pytest.approx(best)
 
 
-def test_where_labels_are_frequent_their_own_thresholds_are_better_than_the_common_one():
-    marginals, is_label = problem(0, n=4000)
-    is_label[:, 0] = np.random.default_rng(1).random(4000) < marginals[:, 0] / 4
-    found = choose_thresholds(marginals, is_label)
-
-    def label_f1(thresholds):
-        is_predicted = marginals >= thresholds
-        both = (is_predicted & is_label).sum(axis=0)
-        return (2 * both / (is_predicted.sum(axis=0) + is_label.sum(axis=0))).mean()
-
-    assert label_f1(found.by_label) > label_f1(found.common)
-
-
 def test_a_rare_label_does_not_follow_its_one_document():
     """One document of p = 0.05 does not move the threshold of a label there."""
     marginals, is_label = problem(2, n=2000)
