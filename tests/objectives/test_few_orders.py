@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from brute_force_sequences import TableDecoder, as_tuple, documents, sets_of
-from setrnn.objectives import few_orders
 from setrnn.objectives.few_orders import (
     count_orders,
     fill_in_all_orders,
@@ -39,16 +38,7 @@ def test_the_table_holds_every_order_of_every_small_set_once_and_leaves_the_othe
 
 @pytest.mark.parametrize("n_orders", [1, 5, 30, 130])
 @pytest.mark.parametrize("largest_known", [1, 3])
-@pytest.mark.parametrize("on_gpu", [False, True], ids=["by size", "all at once"])
-def test_how_sets_are_grouped_for_the_search_changes_nothing(
-    n_orders, largest_known, on_gpu, monkeypatch
-):
-    groups = few_orders._group_by_size
-    monkeypatch.setattr(
-        few_orders,
-        "_group_by_size",
-        lambda sizes, largest, **_: groups(sizes, largest, on_gpu=on_gpu),
-    )
+def test_sets_are_searched_together_as_they_are_alone(n_orders, largest_known):
     decoder = TableDecoder(5, n_documents=len(LABEL_SETS))
     encoding, label_sets = documents(len(LABEL_SETS)), sets_of(LABEL_SETS)
     found = search_large_sets(decoder, encoding, label_sets, n_orders, largest_known)
@@ -61,11 +51,3 @@ def test_how_sets_are_grouped_for_the_search_changes_nothing(
         alone = encoding.rows(torch.tensor([document]))
         expected = search_orders(decoder, alone, torch.tensor([[labels]]), n_orders).labels[0, 0]
         assert [*map(as_tuple, found[document, :n])] == [*map(as_tuple, expected)]
-
-
-def test_on_a_cpu_sets_of_alike_size_are_searched_together():
-    sizes = torch.tensor([0, 3, 30, 4, 1, 5, 3, 13])
-    groups = [rows.tolist() for rows in few_orders._group_by_size(sizes, 2, on_gpu=False)]
-    assert groups == [[1, 6], [3, 5], [2, 7]]
-    (together,) = few_orders._group_by_size(sizes, 2, on_gpu=True)
-    assert together.tolist() == [1, 2, 3, 5, 6, 7]

@@ -115,7 +115,7 @@ def test_batches_their_order_and_their_size_change_nothing(make, name, monkeypat
     for known in (None, KNOWN):
         together = system.candidates(TOKENS, 6, known=known)
         order = np.array([2, 0, 3, 1, 0])
-        of_order = None if known is None else known.rows(order)
+        of_order = None if known is None else known.take(order)
         shuffled = system.candidates(TOKENS.take(order), 6, known=of_order)
         assert_same(shuffled, together, order)
         monkeypatch.setattr(neural, "MAX_DOCUMENTS_ON_CPU", 1)

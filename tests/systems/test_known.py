@@ -18,8 +18,8 @@ def test_known_labels_are_padded_marked_and_taken_by_row():
     assert KNOWN.present.tolist() == [[1, 3], [-1, -1], [2, -1]]
     assert KNOWN.is_present(4).tolist() == [[0, 1, 0, 1], [0, 0, 0, 0], [0, 0, 1, 0]]
     assert KNOWN.is_absent(4).tolist() == [[1, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 0]]
-    assert KNOWN.rows(np.array([2, 0])).present.tolist() == [[2, -1], [1, 3]]
-    assert KNOWN.rows(slice(1, 2)).absent.tolist() == [[1, 2]]
+    assert KNOWN.take(np.array([2, 0])).present.tolist() == [[2, -1], [1, 3]]
+    assert KNOWN.take(slice(1, 2)).absent.tolist() == [[1, 2]]
 
 
 def test_nothing_known_is_none_and_sequences_are_not_completed():

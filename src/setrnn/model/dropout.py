@@ -41,10 +41,6 @@ class Dropout(nn.Module):
         is_kept = levels < n_kept - _LEVELS // 2
         return inputs * is_kept.to(inputs.dtype).mul_(_LEVELS / n_kept)
 
-    def extra_repr(self) -> str:
-        """Describe the layer."""
-        return f"share={self.share}"
-
 
 @contextmanager
 def without_dropout(decoder: AnyDecoder) -> Iterator[None]:

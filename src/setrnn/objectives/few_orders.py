@@ -15,15 +15,8 @@ from setrnn.data.batches import send
 from setrnn.model.interfaces import Decoder, Encoding
 from setrnn.objectives.objective import LabelSets
 from setrnn.search.beam_search import search_orders
-from setrnn.search.prefix_tree import (
-    PrefixTree,
-    as_row_decoder,
-    can_share_prefixes,
-    search_in_tree,
-)
+from setrnn.search.prefix_tree import PrefixTree, can_share_prefixes, search_in_tree
 from setrnn.search.replayed import replay
-
-SIZE_CLASSES = (1, 2, 3, 4, 6, 9, 13)  # the least set size of each group that is searched together
 
 
 def largest_listed_size(n_orders: int) -> int:
@@ -62,21 +55,17 @@ def search_large_sets(
     """
     labels = label_sets.labels
     orders = labels[:, None].repeat(1, n_orders, 1)
-    if can_share_prefixes(decoder, encoding):
-        rows = (label_sets.sizes > largest_known).nonzero()[:, 0]
-        if len(rows):
-            tree, every = PrefixTree(as_row_decoder(decoder), encoding.rows(rows)), len(rows)
-            best, _ = search_in_tree(
-                tree, torch.arange(every), labels[rows], n_orders, labels.shape[1]
-            )
-            orders[rows, :, : best.shape[2]] = best
+    is_large = label_sets.sizes > largest_known
+    if not is_large.any():
         return orders
-    for rows in _group_by_size(label_sets.sizes, largest_known, on_gpu=labels.is_cuda):
-        size = int(label_sets.sizes[rows].max())
-        rows = send(rows, labels.device)
-        found = replay(find_orders, decoder, encoding.rows(rows), labels[rows, :size], n_orders)
-        found = found[:, :, :size]
-        orders[rows, : found.shape[1], : found.shape[2]] = found
+    rows = send(is_large.nonzero()[:, 0], labels.device)
+    encoding, sets = encoding.rows(rows), labels[rows, : int(label_sets.sizes.max())]
+    if can_share_prefixes(decoder, encoding):
+        tree, every = PrefixTree(decoder, encoding), torch.arange(len(rows))
+        found, _ = search_in_tree(tree, every, sets, n_orders, sets.shape[1])
+    else:
+        found = replay(find_orders, decoder, encoding, sets, n_orders)[:, :, : sets.shape[1]]
+    orders[rows, : found.shape[1], : found.shape[2]] = found
     return orders
 
 
@@ -85,21 +74,6 @@ def find_orders(
 ) -> Tensor:
     """Return the best orders (B, K, S) of given sets (B, S), padded with -1."""
     return search_orders(decoder, encoding, label_sets[:, None], beam_width).labels[:, 0]
-
-
-def _group_by_size(sizes: Tensor, largest_known: int, on_gpu: bool) -> list[Tensor]:
-    """Group the larger sets for their searches.
-
-    A CPU spends its time on arithmetic: sets of similar size go together. A GPU spends it on
-    starting operations: one search for all sets.
-    """
-    is_large = sizes > largest_known
-    if on_gpu:
-        groups = [is_large]
-    else:
-        classes = torch.bucketize(sizes, torch.tensor(SIZE_CLASSES), right=True)
-        groups = [is_large & (classes == each) for each in sorted(set(classes[is_large].tolist()))]
-    return [group.nonzero()[:, 0] for group in groups if group.any()]
 
 
 @lru_cache(maxsize=64)

@@ -17,6 +17,7 @@ from setrnn.model.interfaces import Decoder, Encoding
 from setrnn.objectives import fixed_order
 from setrnn.objectives.objective import LabelSets
 from setrnn.objectives.own_sequences import draw, emit, take_best
+from setrnn.search.set_search import mark_labels
 
 REWARD_WEIGHT = 0.5  # lambda; the rest is that of the likelihood
 
@@ -47,8 +48,8 @@ def draw_sequences(
     chosen = torch.nn.functional.pad(drawn.labels, (0, 1), value=-1)[:, :Q]
     of_chosen = log_probs.gather(2, chosen.where(chosen >= 0, stop)[..., None])[..., 0]
     log_prob = of_chosen.where(drawn.mark_steps(Q), 0.0).sum(1)
-    truth = _mark(label_sets.labels, stop)
-    reward, baseline = (f1(_mark(each.labels, stop), truth) for each in (drawn, greedy))
+    truth = mark_labels(label_sets.labels, stop)
+    reward, baseline = (f1(mark_labels(each.labels, stop), truth) for each in (drawn, greedy))
     return reward - baseline, log_prob
 
 
@@ -56,9 +57,3 @@ def f1(predicted: Tensor, truth: Tensor) -> Tensor:
     """Return the F1 of sets as marks (B, L): (B,). It is 1 if both are empty, as in `metrics`."""
     n_right, n_both = (predicted & truth).sum(1), predicted.sum(1) + truth.sum(1)
     return (2 * n_right / n_both.clamp(min=1)).where(n_both > 0, 1.0)
-
-
-def _mark(labels: Tensor, n_labels: int) -> Tensor:
-    """Mark the labels of each row (B, S): (B, L). Padding marks nothing."""
-    marks = torch.zeros(len(labels), n_labels + 1, dtype=torch.bool, device=labels.device)
-    return marks.scatter(1, labels.where(labels >= 0, n_labels), True)[:, :n_labels]

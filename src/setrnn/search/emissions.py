@@ -41,7 +41,7 @@ class Emissions:
         """
         self.n_added += 1
         mass, probs = log_mass.exp(), log_probs.exp()
-        kept, kept_with = mass.sum(1), self._sum_by_label(mass, labels)
+        kept, kept_with = mass.sum(1), sum_by_label(mass, labels, self.total.shape[1])
         # What was pruned after the last step: it has gone before, and is not kept.
         self.lost += (self.alive - kept).clamp(min=0)
         self.lost_with += (self.alive_with - kept_with).clamp(min=0)
@@ -59,7 +59,7 @@ class Emissions:
         self._continue_lost()
         passed = mass * (1 - probs[..., -1])
         self.alive = passed.sum(1)
-        self.alive_with = self._sum_by_label(passed, labels) + emitted
+        self.alive_with = sum_by_label(passed, labels, self.total.shape[1]) + emitted
 
     def finish(self, n_levels: int) -> Tensor:
         """Return p(label), (B, L); pruned nodes are continued up to `n_levels`."""
@@ -82,8 +82,8 @@ class Emissions:
         self.lost_with = self.lost_with * self.go_on[:, None] + emitted
         self.total += emitted
 
-    def _sum_by_label(self, mass: Tensor, labels: Tensor) -> Tensor:
-        """Sum the masses (B, W) of the nodes (B, W, t) that contain each label: (B, L)."""
-        sums = torch.zeros_like(self.total)
-        spread = mass[..., None].expand(labels.shape).flatten(1)
-        return sums.scatter_add_(1, labels.flatten(1), spread)
+
+def sum_by_label(mass: Tensor, labels: Tensor, n_labels: int) -> Tensor:
+    """Sum the masses (B, W) of the nodes (B, W, t) that contain each label: (B, L)."""
+    spread = mass[..., None].expand(labels.shape).flatten(1)
+    return mass.new_zeros(len(mass), n_labels).scatter_add_(1, labels.flatten(1), spread)

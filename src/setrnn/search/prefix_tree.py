@@ -11,7 +11,7 @@ for are dropped.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeGuard
 
 import torch
 from torch import Tensor
@@ -88,7 +88,7 @@ class PrefixTree:
         return rows[place]
 
 
-def can_share_prefixes(decoder: Decoder, encoding: Encoding) -> bool:
+def can_share_prefixes(decoder: Decoder, encoding: Encoding) -> TypeGuard[RowDecoder]:
     """Return whether a tree of prefixes is the way to search."""
     return bool(getattr(decoder, "computes_rows", False)) and encoding.memory.device.type == "cpu"
 
@@ -241,8 +241,3 @@ def _sum_orders(
     bound = None if least is None else least[document]
     _, found = search_in_tree(tree, document, sets, beam_width, sets.shape[1], bound)
     log_probs[document, place] = found.logsumexp(1)
-
-
-def as_row_decoder(decoder: Decoder) -> RowDecoder:
-    """Name the type of a decoder that computes rows."""
-    return cast("RowDecoder", decoder)

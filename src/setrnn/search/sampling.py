@@ -15,6 +15,7 @@ from torch import Tensor
 
 from setrnn.model.interfaces import Decoder, Encoding
 from setrnn.search.beam_search import take
+from setrnn.search.emissions import sum_by_label
 
 LEAST_MASS = 1e-3  # of the sequences that are not closed: less changes no probability shown
 MOST_SCALED = 4.0  # times
@@ -39,10 +40,10 @@ def sample_label_probs(
         masses = weights[..., None] * log_probs.float().exp()[..., :n_labels]  # (B, W, L)
         # A sample has too many or too few prefixes with a label. What follows is scaled by how
         # many there should be: with the label, and without it.
-        alive, held = weights.sum(1, keepdim=True), _sum_by_label(weights, emitted, n_labels)
+        alive, held = weights.sum(1, keepdim=True), sum_by_label(weights, emitted, n_labels)
         passed = masses.sum(2)  # (B, W)
         new = masses.sum(1) * _ratio(alive - having, alive - held)
-        kept = _sum_by_label(passed, emitted, n_labels)
+        kept = sum_by_label(passed, emitted, n_labels)
         having = kept * _ratio(having, held) + new
         probs += new
         is_open = masses.sum((1, 2)) > LEAST_MASS  # by document: batches change nothing
@@ -55,14 +56,6 @@ def sample_label_probs(
         emitted = torch.cat((take(emitted, parent), previous[..., None]), dim=2)
         state = tuple(take(each, parent) for each in state)
     return probs.clamp(max=1.0)
-
-
-def _sum_by_label(weights: Tensor, emitted: Tensor, n_labels: int) -> Tensor:
-    """Sum the weights (B, W) of the prefixes (B, W, t) that have each label: (B, L)."""
-    sums = weights.new_zeros(len(weights), n_labels)
-    return sums.scatter_add_(
-        1, emitted.flatten(1), weights[..., None].expand_as(emitted).flatten(1)
-    )
 
 
 def _ratio(wanted: Tensor, found: Tensor) -> Tensor:

@@ -18,7 +18,6 @@ from setrnn.model.interfaces import Decoder, Encoding
 from setrnn.search.beam_search import Sequences, beam_search, search_orders, search_sequences
 from setrnn.search.prefix_tree import (
     PrefixTree,
-    as_row_decoder,
     can_share_prefixes,
     score_in_tree,
     search_in_tree,
@@ -61,7 +60,7 @@ def most_probable_sets(
     if not can_share_prefixes(decoder, encoding):
         sequences = search_sequences(decoder, encoding, beam_width, max_labels)
         return score_sets(decoder, encoding, sequences, beam_width)
-    tree = PrefixTree(as_row_decoder(decoder), encoding)
+    tree = PrefixTree(decoder, encoding)
     sequences = _search_sequences(tree, beam_width, max_labels)
     label_sets, is_distinct = distinct_sets(sequences)
     masses = _sum_by_set(sequences, is_distinct)
@@ -167,7 +166,7 @@ def best_sequences(
 ) -> Sequences:
     """Find the most probable sequences: those that `most_probable_sets` begins with."""
     if can_share_prefixes(decoder, encoding):
-        tree = PrefixTree(as_row_decoder(decoder), encoding)
+        tree = PrefixTree(decoder, encoding)
         return _search_sequences(tree, beam_width, max_labels)
     return search_sequences(decoder, encoding, beam_width, max_labels)
 
@@ -197,7 +196,7 @@ def set_log_prob(
     all orders.
     """
     if can_share_prefixes(decoder, encoding):
-        tree = PrefixTree(as_row_decoder(decoder), encoding)
+        tree = PrefixTree(decoder, encoding)
         return sum_in_tree(tree, label_sets, beam_width)
     orders = search_orders(decoder, encoding, label_sets, beam_width)
     return orders.log_probs.logsumexp(2)

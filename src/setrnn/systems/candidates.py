@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -118,6 +118,13 @@ class SetCandidates:
         [0.2, 0.5]
     """
 
+    # The fields with one row per document.
+    of_documents: ClassVar[tuple[str, ...]] = (
+        "labels",
+        "log_probs",
+        "certificates",
+        "label_probs",
+    )
     labels: Ids  # (n, K, S) ascending ids, padded with -1
     log_probs: Floats  # (n, K), -inf where a document has fewer than K sets
     certificates: Certificates | None = field(default=None, kw_only=True)
@@ -163,14 +170,12 @@ class SetCandidates:
 
     def take(self, rows: Ints) -> Self:
         """Return the candidates of some of the documents."""
-        certificates = None if self.certificates is None else self.certificates.take(rows)
-        return replace(
-            self,
-            labels=self.labels[rows],
-            log_probs=self.log_probs[rows],
-            certificates=certificates,
-            label_probs=None if self.label_probs is None else self.label_probs[rows],
-        )
+        taken: dict[str, Any] = {}
+        for name in self.of_documents:
+            value: Any = getattr(self, name)
+            if value is not None:
+                taken[name] = value[rows] if isinstance(value, np.ndarray) else value.take(rows)
+        return replace(self, **taken)
 
     def set_at(self, document: int, rank: int) -> list[int]:
         """Return one candidate as ascending label ids."""

@@ -45,7 +45,7 @@ class Known:
         """Whether no label of any document is known."""
         return not ((self.present >= 0).any() or (self.absent >= 0).any())
 
-    def rows(self, rows: slice | Ints) -> Known:
+    def take(self, rows: slice | Ints) -> Known:
         """Return what is known of some of the documents."""
         return Known(self.present[rows], self.absent[rows])
 

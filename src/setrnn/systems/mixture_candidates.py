@@ -23,7 +23,7 @@ from setrnn.systems.candidates import (
 from setrnn.systems.known import Known, make_completions
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    pass
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,7 @@ class MixtureCandidates(SetCandidates):
     With known labels they follow from the sets, because p(known) differs from member to member.
     """
 
+    of_documents = (*SetCandidates.of_documents, "pool", "known")
     pool: Pool
     weights: Weights
     known: Known | None = None
@@ -123,14 +124,6 @@ class MixtureCandidates(SetCandidates):
         """Return the candidates by the weights of a rule."""
         weights = self.weights.for_rule(rule)
         return self if weights is self.weights else self.of(self.pool, weights, self.known)
-
-    def take(self, rows: Ints) -> Self:
-        """Return the candidates of some of the documents."""
-        return replace(
-            super().take(rows),
-            pool=self.pool.take(rows),
-            known=None if self.known is None else self.known.rows(rows),
-        )
 
     def marginals(self, n_labels: int) -> Floats32:
         """Return p(label | document), (n, L)."""

@@ -52,7 +52,7 @@ class OrderFreeSystem(RecurrentSystem):
         free, bound = np.flatnonzero(is_free), np.flatnonzero(~is_free)
         parts = [
             self._search(tokens.take(free), n_sets),
-            self._completions(tokens.take(bound), known.rows(bound)),
+            self._completions(tokens.take(bound), known.take(bound)),
         ]
         joined = SetCandidates.concatenate(parts, max(2 * self.config.search.beam_width, n_sets))
         return make_completions(joined.take(np.argsort(np.concatenate([free, bound]))), known)

@@ -15,7 +15,6 @@ from setrnn.systems.candidates import (
     Floats,
     Floats32,
     Ids,
-    Ints,
     LabelSizeProbs,
     SetCandidates,
     list_columns,
@@ -32,7 +31,7 @@ from setrnn.systems.empty_set import (
 from setrnn.systems.known import Known, make_completions
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    pass
 
 # A label less likely than this, or the 129th, is not in a set of highest expected F1: to raise the
 # F1 of a set of k labels, it needs a probability of about F1 (k + 2) / 2 (k + largest size).
@@ -43,14 +42,9 @@ LEAST_PROB, MAX_LABELS = 1e-3, 128
 class ProductCandidates(SetCandidates):
     """The best sets if p(set) is the product over all labels, with a shift of the empty set."""
 
+    of_documents = (*SetCandidates.of_documents, "logits")
     logits: Floats32  # (n, L)
     empty_shift: float = 0.0  # added to the log-odds of the empty set
-
-    def take(self, rows: Ints) -> Self:
-        """Return the candidates of some of the documents."""
-        return type(self)(
-            self.labels[rows], self.log_probs[rows], self.logits[rows], self.empty_shift
-        )
 
     def marginals(self, n_labels: int) -> Floats32:
         """Return the probability of each label: (n, L)."""

@@ -41,12 +41,9 @@ def translate(ids: Ints | Ids, labels: Ids) -> Ids:
 class RelabelledCandidates(SetCandidates):
     """The candidates of a system in other label ids."""
 
+    of_documents = (*SetCandidates.of_documents, "own")
     own: SetCandidates  # in the system's ids
     own_ids: Ids  # (L,) the system's id of each label
-
-    def take(self, rows: Ints) -> Self:
-        """Return the candidates of some of the documents."""
-        return replace(super().take(rows), own=self.own.take(rows))
 
     def marginals(self, n_labels: int) -> Floats32:
         """Return p(label | document), (n, L)."""

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from setrnn.config import ModelSettings
-from setrnn.model.decoders.rnn import log_softmax, output_weights, score_outputs
+from setrnn.model.decoders.rnn import log_softmax, output_weights, score_outputs, sum_steps
 from setrnn.model.devices import without_values
 from setrnn.model.dropout import Dropout
 from setrnn.model.interfaces import Encoding, State
@@ -129,15 +129,7 @@ class OrderFreeDecoder(nn.Module):
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Return log p(sequence), including STOP, of orders (B, K, S): (B, K)."""
-        log_probs = self._before_steps(encoding, orders)  # (B, K, S + 1, V)
-        targets = nn.functional.pad(orders, (0, 1), value=-1)
-        chosen = log_probs.gather(3, targets.where(targets >= 0, self.n_labels)[..., None])[..., 0]
-        n_labels = (orders >= 0).sum(2, keepdim=True)
-        is_step = torch.arange(targets.shape[2], device=orders.device) <= n_labels
-        total = chosen.where(is_step, 0.0).sum(2)
-        if lengths is None:
-            return total
-        return total.masked_fill(lengths.to(orders.device) < 0, -torch.inf)
+        return sum_steps(self._before_steps(encoding, orders), orders, lengths)
 
     def follow(
         self, encoding: Encoding, sequences: Tensor, lengths: Tensor | None = None

@@ -380,6 +380,19 @@ def add_evidence(logits: Tensor, encoding: Encoding) -> Tensor:
     return logits if encoding.evidence is None else logits + encoding.evidence[:, None]
 
 
+def sum_steps(log_probs: Tensor, orders: Tensor, lengths: Tensor | None) -> Tensor:
+    """Sum what orders (B, K, S) and STOP have of the log-probabilities (B, K, S + 1, V): (B, K)."""
+    stop = log_probs.shape[3] - 1
+    targets = nn.functional.pad(orders, (0, 1), value=-1)
+    chosen = log_probs.gather(3, targets.where(targets >= 0, stop)[..., None])[..., 0]
+    n_labels = (orders >= 0).sum(2, keepdim=True)
+    is_step = torch.arange(targets.shape[2], device=orders.device) <= n_labels
+    total = chosen.where(is_step, 0.0).sum(2)
+    if lengths is None:
+        return total
+    return total.masked_fill(lengths.to(orders.device) < 0, -torch.inf)
+
+
 def log_softmax(logits: Tensor, is_used: Tensor) -> Tensor:
     """Return log-probabilities over the labels that are left, and STOP."""
     # Masked before the softmax: sequences without repeats have probability 1 in sum.

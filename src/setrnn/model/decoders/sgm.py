@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from setrnn.config import ModelSettings
-from setrnn.model.decoders.rnn import RNNDecoder, add_evidence
+from setrnn.model.decoders.rnn import RNNDecoder, add_evidence, sum_steps
 from setrnn.model.interfaces import Encoding, State
 
 
@@ -53,15 +53,7 @@ class SGMDecoder(RNNDecoder):
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Return log p(sequence), including STOP, of orders (B, K, S): (B, K)."""
-        log_probs, _ = self._step_through(encoding, orders)
-        n_labels = (orders >= 0).sum(2, keepdim=True)
-        targets = torch.cat((orders, torch.full_like(n_labels, -1)), dim=2)
-        chosen = log_probs.gather(3, targets.where(targets >= 0, self.n_labels)[..., None])[..., 0]
-        is_step = torch.arange(targets.shape[2], device=orders.device) <= n_labels
-        scores = chosen.masked_fill(~is_step, 0.0).sum(2)
-        if lengths is not None and (lengths < 0).any():
-            scores = scores.masked_fill((lengths < 0).to(scores.device), -torch.inf)
-        return scores
+        return sum_steps(self._step_through(encoding, orders)[0], orders, lengths)
 
     def follow(
         self, encoding: Encoding, sequences: Tensor, lengths: Tensor | None = None

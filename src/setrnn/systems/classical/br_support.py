@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,6 @@ from setrnn.systems.candidates import (
     Floats,
     Floats32,
     Ids,
-    Ints,
     LabelSizeProbs,
     SetCandidates,
     pack_labels,
@@ -46,20 +45,11 @@ if TYPE_CHECKING:
 class SupportCandidates(SetCandidates):
     """The best sets seen in training, and the probabilities of all seen sets."""
 
+    of_documents = (*SetCandidates.of_documents, "support_log_probs", "logits")
     support: Ids  # (G, S) the seen sets, padded with -1
     members: scipy.sparse.csr_matrix  # the seen sets as 0 and 1, (G, L)
     support_log_probs: Floats  # (n, G)
     logits: Floats32  # (n, L) of BR
-
-    def take(self, rows: Ints) -> Self:
-        """Return the candidates of some of the documents."""
-        return replace(
-            self,
-            labels=self.labels[rows],
-            log_probs=self.log_probs[rows],
-            support_log_probs=self.support_log_probs[rows],
-            logits=self.logits[rows],
-        )
 
     def marginals(self, n_labels: int) -> Floats32:
         """Return p(label | document), (n, L): that of BR, or of the seen sets if it is larger.

@@ -19,7 +19,6 @@ from setrnn.systems.candidates import (
     Floats,
     Floats32,
     Ids,
-    Ints,
     LabelSizeProbs,
     SetCandidates,
     log_sigmoid,
@@ -57,11 +56,8 @@ LEAST_GUESS = 0.05  # smaller probabilities of unknown labels are taken as 0
 class ChainCandidates(SetCandidates):
     """The best sets that a beam found, and the exact probability of the empty set."""
 
+    of_documents = (*SetCandidates.of_documents, "empty")
     empty: Floats  # (n,)
-
-    def take(self, rows: Ints) -> Self:
-        """Return the candidates of some of the documents."""
-        return replace(super().take(rows), empty=self.empty[rows])
 
     def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
         """Return p(label in the set, size): the candidates stand for the sets that are missing.
