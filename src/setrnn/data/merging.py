@@ -7,13 +7,14 @@ rows without one, such as train-41, do not count. All documents are kept in memo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from setrnn.data.cache import Source
 from setrnn.data.example import Example
+from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.preparing import Stream
 from setrnn.data.read import BadRows, Dataset, Split
 from setrnn.data.read.lines import file_stem
@@ -50,10 +51,16 @@ class Merged:
         """The number of new documents of each part."""
         return {part: len(documents) for part, documents in self.new.items()}
 
-    def streams(self) -> dict[str, Stream]:
-        """Return train and valid, the old documents first; a part without documents is left out."""
+    def streams(self, hierarchy: Hierarchy | None = None) -> dict[str, Stream]:
+        """Return train and valid, the old documents first; a part without documents is left out.
+
+        With a hierarchy, each document also has the labels above its own.
+        """
         joined = {part: [*self.old.get(part, ()), *self.new.get(part, ())] for part in READ}
-        return {part: partial(iter, documents) for part, documents in joined.items() if documents}
+        close: Callable[[Iterable[Example]], Iterable[Example]] = (
+            iter if hierarchy is None else hierarchy.close_examples
+        )
+        return {part: partial(close, documents) for part, documents in joined.items() if documents}
 
 
 def merge(new: Source, old: Source | None = None, trained: DocumentSketch | None = None) -> Merged:

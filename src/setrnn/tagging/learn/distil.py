@@ -8,7 +8,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -100,18 +99,16 @@ def distil(
         unlabelled: files of texts without labels. A prepared folder has them already.
         measure: what to be good at, as for `train`.
         budget: the minutes that the student's training may take, without the teacher's work; 0 or
-            None for no limit. No epoch starts that would probably exceed them.
+            None for no limit.
         valid: a file that becomes the valid part.
-        cut_valid: whether a tenth of train becomes the valid part, if there is none. Otherwise all
-            documents are trained on, and nothing is chosen or calibrated on new ones.
+        cut_valid: whether a tenth of train becomes the valid part, if there is none.
         preset: the settings to start from, as for `train`.
         config: all settings, or a JSON file of settings to apply after the preset.
         settings: single settings by their dotted names, such as `{"distillation.sets": 4}`.
         device: where to compute: auto, cpu or cuda.
         seed: the seed of the run; 0 if not given.
-        resume: continue the run kept in OUT.run. It may get another number of epochs.
-            With a budget that is used up already, its best epoch becomes the model.
-        on_progress: called with the progress and with notes for the user.
+        resume: continue the run kept in OUT.run, as for `train`.
+        on_progress: called with the progress.
 
     Example:
         >>> import setrnn
@@ -149,9 +146,16 @@ def distil(
         )
         documents = _teach(tagger, source, prepared, student, full, options)
         options = replace(options, documents=documents)
-        return train_prepared(
-            prepared, student, full, options, target, _describe(name, tagger, prepared, full)
-        )
+        n_documents, parts = prepared.description["n_documents"], _list_parts(prepared, full)
+        notes = {
+            "name": name,
+            "method": tagger.method,
+            "members": [member.method for member in tagger.members],
+            "data": tagger.notes.get("data"),
+            "n_labelled": n_documents["train"],
+            "n_unlabelled": n_documents[UNLABELLED] if UNLABELLED in parts else 0,
+        }
+        return train_prepared(prepared, student, full, options, target, {"distilled_from": notes})
 
 
 def _find_student(method: str) -> Method:
@@ -182,21 +186,6 @@ def _list_parts(prepared: Prepared, config: Config) -> list[str]:
     return ["train", UNLABELLED] if has_more else ["train"]
 
 
-def _describe(name: str, teacher: Tagger, prepared: Prepared, config: Config) -> dict[str, Any]:
-    """Return notes on what the student was distilled from."""
-    n_documents, parts = prepared.description["n_documents"], _list_parts(prepared, config)
-    return {
-        "distilled_from": {
-            "name": name,
-            "method": teacher.method,
-            "members": [member.method for member in teacher.members],
-            "data": teacher.notes.get("data"),
-            "n_labelled": n_documents["train"],
-            "n_unlabelled": n_documents[UNLABELLED] if UNLABELLED in parts else 0,
-        }
-    }
-
-
 def _teach(
     teacher: Tagger,
     source: Source,
@@ -218,17 +207,19 @@ def _teach(
     with only_trainer(folder, options.wait):
         if folder is not None:
             RunFolder(folder, identity).find(options.resume)  # refuses another run
-            kept = _read_kept(folder / TARGETS, wanted)
+            if (folder / TARGETS).is_file():
+                found = read_checkpoint(folder / TARGETS)
+                if found.identity == wanted:  # it was asked about the same texts before
+                    tensors = (found.tensors[name].numpy() for name in ("labels", "log_probs"))
+                    kept = SetCandidates(*tensors)
         if kept is None:
             kept = _ask(teacher, source, prepared, config, options.on_progress)
             if folder is not None:
                 with explain_failed_write(folder):
                     folder.mkdir(parents=True, exist_ok=True)
-                tensors = {
-                    "labels": torch.from_numpy(kept.labels),
-                    "log_probs": torch.from_numpy(kept.log_probs),
-                }
-                write_checkpoint(folder / TARGETS, Checkpoint(tensors, Position(), wanted))
+                arrays = {"labels": kept.labels, "log_probs": kept.log_probs}
+                said = {name: torch.from_numpy(array) for name, array in arrays.items()}
+                write_checkpoint(folder / TARGETS, Checkpoint(said, Position(), wanted))
     return aim(kept, prepared, teacher.labels, config)
 
 
@@ -246,16 +237,6 @@ def _note_other_labels(teacher: Tagger, prepared: Prepared) -> None:
     ):
         if only:
             log.warning(f"{text}: {list_names(only)}.")
-
-
-def _read_kept(file: Path, wanted: dict[str, Any]) -> SetCandidates | None:
-    """Return what the teacher said before about the same texts, if that is kept."""
-    if not file.is_file():
-        return None
-    found = read_checkpoint(file)
-    if found.identity != wanted:
-        return None
-    return SetCandidates(found.tensors["labels"].numpy(), found.tensors["log_probs"].numpy())
 
 
 def _ask(
@@ -317,19 +298,15 @@ def aim(
     is_own = (sets == own).all(axis=2) & (weights > 0)  # (n, K)
     weights = weights + is_own * share[:, None]
     alone = np.where(is_own.any(axis=1), 0.0, share)
-    targets = TargetSets(
-        np.concatenate([sets, own], axis=1),
-        np.concatenate([weights, alone[:, None]], axis=1).astype(np.float32),
+    all_sets = np.concatenate([sets, own], axis=1)
+    all_weights = np.concatenate([weights, alone[:, None]], axis=1).astype(np.float32)
+    # The teacher may say nothing about a text that the student could learn.
+    rows = np.flatnonzero((all_weights > 0).any(axis=1))
+    return TrainingDocuments(
+        Ragged.concatenate(part.tokens for part in parts).take(rows),
+        targets=TargetSets(all_sets[rows], all_weights[rows]),
+        train_rows=np.where(rows < n_train, rows, -1),
     )
-    tokens = Ragged.concatenate(part.tokens for part in parts)
-    rows = np.arange(len(tokens))
-    has_target = (targets.weights > 0).any(axis=1)
-    if not has_target.all():  # the teacher says nothing about a text that the student could learn
-        rows = np.flatnonzero(has_target)
-        targets = TargetSets(targets.labels[rows], targets.weights[rows])
-        tokens = tokens.take(rows)
-    train_rows = np.where(rows < n_train, rows, -1)
-    return TrainingDocuments(tokens, targets=targets, train_rows=train_rows)
 
 
 def _translate(

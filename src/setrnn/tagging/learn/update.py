@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +27,10 @@ from setrnn.config import (
 from setrnn.data.batches import TrainingDocuments, even_rows
 from setrnn.data.cache import cache_folder
 from setrnn.data.disk import explain_failed_write, temporary_folder
-from setrnn.data.example import Example
-from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import distinct_sets
 from setrnn.data.merging import Merged, merge
 from setrnn.data.prepared import Prepared
-from setrnn.data.preparing import Stream, Vocabulary, prepare
+from setrnn.data.preparing import Vocabulary, prepare
 from setrnn.data.ragged import Ragged
 from setrnn.data.sketch import DocumentSketch
 from setrnn.data.unknown import Incomplete
@@ -118,7 +115,7 @@ def update(
         settings: settings of the further training, such as `{"training.epochs": 5}`.
         device: where to compute: auto, cpu or cuda.
         resume: continue an update that was stopped, kept in OUT.run.
-        on_progress: called with the progress and with notes for the user.
+        on_progress: called with the progress.
 
     Example:
         >>> import setrnn
@@ -138,7 +135,10 @@ def update(
         if not isinstance(model, Tagger) and Path(model).resolve() == target.resolve():
             raise ConfigError(f"--out is {target}, the model itself. Name another folder.")
     check_out(target, resume)
-    with explain_stop(target), _folder_for_data() as folder:
+    place = cache_folder() / "update"  # of prepared data, which is removed at the end
+    with explain_failed_write(place):
+        place.parent.mkdir(parents=True, exist_ok=True)
+    with explain_stop(target), temporary_folder(place, is_private=True) as folder:
         before = model if isinstance(model, Tagger) else load(model, device)
         name = before.method if isinstance(model, Tagger) else name_place(model)
         methods = [each.method for each in before.members] or [before.method]
@@ -161,16 +161,6 @@ def update(
             resume,
             on_progress,
         ).run()
-
-
-@contextmanager
-def _folder_for_data() -> Iterator[Path]:
-    """Yield a folder in the cache for prepared data, which is removed at the end."""
-    target = cache_folder() / "update"
-    with explain_failed_write(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-    with temporary_folder(target, is_private=True) as folder:
-        yield folder
 
 
 @dataclass
@@ -218,18 +208,11 @@ class Update:
         text = next(config.text for number, config in self._configs if number == part)
         known = Vocabulary(self.before.encoder.parts[part], self.before.labels, self.has_old)
         target = self.folder / f"part-{part}"
-        tree, streams = self.hierarchy, self.merged.streams()
-        if tree is not None:
-            streams = {name: partial(_close, tree, stream) for name, stream in streams.items()}
+        tree = self.before.hierarchy
+        if tree is not None:  # if the predictions are closed, so are the labels of documents
+            tree = replace(tree, closes_labels=tree.closes_labels or tree.keeps_closed)
+        streams = self.merged.streams(tree)
         return prepare(streams, target, self._data_name, text, {}, self.on_progress, known, tree)
-
-    @property
-    def hierarchy(self) -> Hierarchy | None:
-        """That of the model; if its predictions are closed, so are the labels of documents."""
-        before = self.before.hierarchy
-        if before is None:
-            return None
-        return replace(before, closes_labels=before.closes_labels or before.keeps_closed)
 
     @property
     def _data_name(self) -> str:
@@ -251,13 +234,11 @@ class Update:
         """Update a model that is not a mixture."""
         if run is not None and run.exists():
             check_run(run, self.resume)
-        tagger = self._train(self.before, 0, run, self.on_progress)
-        prepared, method = self.prepared[0], find_method(self.before.method)
+        tagger, prepared = self._train(self.before, 0, run, self.on_progress), self.prepared[0]
         options = TrainOptions(self.device, rule=self.before.rule)
-        measure_on_valid(tagger, prepared, method, options)
+        measure_on_valid(tagger, prepared, find_method(self.before.method), options)
         tagger = keep_targets(tagger, self.before.calibration)
-        valid = open_documents(prepared, "valid")
-        return calibrate_or_warn(tagger, valid, None, self.on_progress)
+        return calibrate_or_warn(tagger, open_documents(prepared, "valid"), None, self.on_progress)
 
     def _train(
         self, member: Tagger, part: int, run: Path | None, on_progress: OnProgress
@@ -336,11 +317,10 @@ class Update:
         """Return an updated member; None if it must be left out."""
         if not find_method(member.method).is_network and not self.has_old:
             if len(self.labels) > len(self.before.labels):
-                text = (
+                log.warning(
                     f"{name} is left out: it does not know the new labels, and cannot be fitted "
                     "without the old documents."
                 )
-                log.warning(text)
                 return None
             log.info(f"{name} stays as it is: it is not fitted without --data.")
             return replace(
@@ -356,10 +336,9 @@ class Update:
         log.info(f"Updating {name}.")
         place = folder.place(name)
         run = None if place is None else run_folder_of(place)
-        is_network = find_method(member.method).is_network
-        report = name_member(name, self.on_progress)
-        with only_trainer(run if is_network else None, wait=True), name_notes(name):
-            tagger = self._train(member, part, run if is_network else None, report)
+        run = run if find_method(member.method).is_network else None
+        with only_trainer(run, wait=True), name_notes(name):
+            tagger = self._train(member, part, run, name_member(name, self.on_progress))
             return tagger if place is None else tagger.saved_to(place)
 
     def _mix(self, updated: Mapping[str, Tagger], n_before: int) -> Tagger:
@@ -372,10 +351,9 @@ class Update:
             calibration = self.before.calibration
             mixed = mix_members(names, members, documents, calibration, self.on_progress)
             return replace(mixed, notes=mixed.notes | own)
-        system, weights = self.before.system, None
+        system = self.before.system
         assert isinstance(system, MixtureSystem)
-        if len(members) == n_before:
-            weights = system.weights
+        weights = system.weights if len(members) == n_before else None
         mixture = replace(join(members, weights), notes=own | note_training())
         mixture = keep_targets(mixture, self.before.calibration)
         note_targets(mixture)
@@ -430,17 +408,12 @@ class Update:
         }
 
 
-def _close(hierarchy: Hierarchy, stream: Stream) -> Iterator[Example]:
-    return hierarchy.close_examples(stream())
-
-
 def _note_documents(merged: Merged) -> None:
     """Say how many documents there are, which are replaced, and what may be wrong with them."""
     for text in merged.notes:
         log.info(text)
     if merged.n_skipped:
-        text = f"{merged.n_skipped:,} rows could not be read and were skipped."
-        log.warning(text)
+        log.warning(f"{merged.n_skipped:,} rows could not be read and were skipped.")
     parts = [
         f"{kind} documents: train {n.get('train', 0):,}, valid {n.get('valid', 0):,}"
         for kind, n in (("old", merged.n_old), ("new", merged.n_new))
@@ -453,15 +426,13 @@ def _note_documents(merged: Merged) -> None:
             text += f" {merged.n_other_texts:,} of them had the same id and another text."
         (log.warning if merged.n_other_texts else log.info)(text)
     if not merged.n_old:
-        text = (
+        log.warning(
             "Without the old documents, the model may lose what it knows, above all about labels "
             "that the new documents lack, and it is measured and calibrated on new documents only. "
             "Give the documents that it was trained on: --data OLD."
         )
-        log.warning(text)
     elif merged.share_seen is not None and merged.share_seen < MOST_SEEN:
-        text = "The model was not trained on the old documents. Are they the right ones?"
-        log.warning(text)
+        log.warning("The model was not trained on the old documents. Are they the right ones?")
 
 
 def _open_valid(merged: Merged, kinds: Sequence[str], most: int | None = None) -> LabelledDocuments:
