@@ -17,15 +17,13 @@ from setrnn.data.disk import explain_failed_write, whole_file, whole_folder
 from setrnn.data.example import Example
 from setrnn.data.read.delimited import joining_separator
 from setrnn.data.read.label_studio import make_tasks, write_tasks
+from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError, shown
 
 Row: TypeAlias = Mapping[str, Any]
 Kinds: TypeAlias = dict[str, str]  # of the values of each column
 
-# A Parquet row group ends at either limit.
-_GROUP_ROWS = 8192
-_GROUP_CHARACTERS = 64_000_000
-_LARGEST = 2**63
+_GROUP_ROWS = 2048  # of Parquet
 # A spreadsheet runs a cell that begins with one of these, or with what it takes for the same.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 _EXAMPLE_KINDS: Kinds = {
@@ -124,16 +122,11 @@ def _write_example_rows(examples: Iterable[Example], stream: BinaryIO) -> int:
     return _write_parquet(rows, _EXAMPLE_KINDS, stream)
 
 
-def _write_tasks(examples: Iterable[Example], stream: BinaryIO) -> int:
-    """Write tasks of Label Studio, annotated with the labels."""
-    return write_tasks(make_tasks(examples), stream)
-
-
 WRITERS: dict[str, Callable[[Iterable[Example], BinaryIO], int]] = {
     ".jsonl": _write_jsonl,
     ".jsonl.gz": _write_jsonl_gz,
     ".parquet": _write_example_rows,
-    ".json": _write_tasks,
+    ".json": lambda examples, stream: write_tasks(make_tasks(examples), stream),
 }
 
 
@@ -163,13 +156,17 @@ def write_table(
         if mark and path.suffix.lower() == ".csv":
             stream.write(codecs.BOM_UTF8)
         spool.seek(0)
-        TABLE_WRITERS[path.suffix.lower()](map(json.loads, spool), kinds, stream, separator)
+        spooled = map(json.loads, spool)
+        if path.suffix.lower() == ".parquet":
+            _write_parquet(spooled, kinds, stream)
+        else:
+            _write_csv(spooled, kinds, stream, joining_separator(separator))
     return n_rows
 
 
 def is_table(path: str | Path) -> bool:
     """Return whether `write_table` writes files of this suffix."""
-    return Path(path).suffix.lower() in TABLE_WRITERS
+    return Path(path).suffix.lower() in (".csv", ".parquet")
 
 
 def neutralise(cell: str) -> str:
@@ -195,25 +192,23 @@ def _spool(rows: Iterable[Row], spool: BinaryIO) -> tuple[Kinds, int]:
     kinds: dict[str, set[str]] = {}
     n_rows = 0
     for row in rows:
-        plain = {str(name): _plain(value) for name, value in row.items()}
+        n_rows += 1
+        plain = _plain(row)
         for name, value in plain.items():
             kinds.setdefault(name, set()).add(_kind(value))
         spool.write(json.dumps(plain, ensure_ascii=False).encode() + b"\n")
-        n_rows += 1
     return {name: _column_kind(found - {""}) for name, found in kinds.items()}, n_rows
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 (the user's values)
     """Return a value that JSON can write: dates and the like as text, NaN as nothing."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
     if isinstance(value, Mapping):
         return {str(name): _plain(each) for name, each in value.items()}
-    return str(value)
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | bool | int) else str(value)
 
 
 def _kind(value: Any) -> str:  # noqa: ANN401
@@ -222,12 +217,20 @@ def _kind(value: Any) -> str:  # noqa: ANN401
         return ""
     if isinstance(value, list):
         inner = {_kind(each) for each in value}
-        if inner <= {"str"}:
-            return "strings" if inner else "list"
-        return "floats" if inner <= {"int", "float"} else "other"
-    if isinstance(value, dict) or (isinstance(value, int) and abs(value) >= _LARGEST):
-        return "other"
-    return type(value).__name__
+        if not inner:
+            return "list"
+        return "strings" if inner == {"str"} else "floats" if inner <= {"int", "float"} else "other"
+    is_large = isinstance(value, int) and abs(value) >= 2**63
+    return "other" if is_large or isinstance(value, dict) else type(value).__name__
+
+
+def _column_kind(found: set[str]) -> str:
+    """Return the kind of a column; "other", which is written as text, if values differ."""
+    if found == {"int", "float"}:
+        return "float"
+    if found & {"strings", "floats"}:
+        found = found - {"list"}  # an empty list may be a list of anything
+    return next(iter(found)) if len(found) == 1 else "str" if not found else "other"
 
 
 def _write_csv(rows: Iterable[Row], kinds: Kinds, stream: BinaryIO, separator: str) -> None:
@@ -242,18 +245,18 @@ def _write_csv(rows: Iterable[Row], kinds: Kinds, stream: BinaryIO, separator: s
 
 
 def _cell(value: Any, separator: str) -> str:  # noqa: ANN401
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, list) and _kind(value) != "other":
-        return joining_separator(separator).join(map(str, value))
-    return json.dumps(value, ensure_ascii=False)
+        return separator.join(map(str, value))
+    return _text(value) or ""
 
 
-def _write_parquet(rows: Iterable[Row], kinds: Kinds, stream: BinaryIO, separator: str = "") -> int:
+def _text(value: Any) -> str | None:  # noqa: ANN401
+    """Return any value as text; nothing stays nothing."""
+    is_text = value is None or isinstance(value, str)
+    return value if is_text else json.dumps(value, ensure_ascii=False)
+
+
+def _write_parquet(rows: Iterable[Row], kinds: Kinds, stream: BinaryIO) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -266,46 +269,12 @@ def _write_parquet(rows: Iterable[Row], kinds: Kinds, stream: BinaryIO, separato
         "floats": pa.list_(pa.float64()),
     }
     schema = pa.schema({name: types.get(kind, pa.string()) for name, kind in kinds.items()})
+    mixed = [name for name, kind in kinds.items() if kind == "other"]
     n_written = 0
     with pq.ParquetWriter(stream, schema) as writer:
-        for group in _groups(rows):
-            columns = {
-                name: [_fit(row.get(name), kind) for row in group] for name, kind in kinds.items()
-            }
-            writer.write_table(pa.table(columns, schema=schema))
+        for group in batched(rows, _GROUP_ROWS):
+            columns = {name: [row.get(name) for row in group] for name in kinds}
+            columns |= {name: list(map(_text, columns[name])) for name in mixed}
+            writer.write_table(pa.table(columns, schema))
             n_written += len(group)
     return n_written
-
-
-def _groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    group: list[Row] = []
-    n_characters = 0
-    for row in rows:
-        group.append(row)
-        n_characters += sum(len(value) for value in row.values() if isinstance(value, str))
-        if len(group) == _GROUP_ROWS or n_characters >= _GROUP_CHARACTERS:
-            yield group
-            group, n_characters = [], 0
-    if group:
-        yield group
-
-
-def _column_kind(found: set[str]) -> str:
-    """Return the kind of a column; "other", which is written as text, if values differ."""
-    if found == {"int", "float"}:
-        return "float"
-    if found & {"strings", "floats"}:
-        found = found - {"list"}  # an empty list may be a list of anything
-    return next(iter(found)) if len(found) == 1 else "str" if not found else "other"
-
-
-def _fit(value: Any, kind: str) -> Any:  # noqa: ANN401
-    if kind != "other" or value is None or isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
-
-
-TABLE_WRITERS: dict[str, Callable[[Iterable[Row], Kinds, BinaryIO, str], object]] = {
-    ".csv": _write_csv,
-    ".parquet": _write_parquet,
-}
