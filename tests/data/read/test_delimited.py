@@ -1,13 +1,22 @@
-"""CSV and TSV: what is read, and what each broken row says."""
+"""CSV and TSV of any dialect: delimiters, cells of labels, and what each broken row says."""
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 
 import pytest
 
 from setrnn.data.example import Example
 from setrnn.data.read import BadRows, ReadOptions, open_dataset
+from setrnn.data.read.delimited import (
+    DELIMITERS,
+    N_CELLS,
+    find_delimiter,
+    find_separator,
+    split_cell,
+)
 from setrnn.errors import BadRowError, DataError
 
 HEADER = b"id,text,labels\n"
@@ -32,28 +41,6 @@ def test_rows_become_examples(tmp_path):
         Example("a", 'one, two\nthree "four"', ("x", "y"), ("f", "g")),
         Example("train-2", "plain"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "delimiter"), [("train.tsv", b"\t"), ("train.csv.gz", b","), ("train.tsv.gz", b"\t")]
-)
-def test_the_suffix_names_the_delimiter(tmp_path, name, delimiter):
-    content = (HEADER + b"a,one,x\n").replace(b",", delimiter)
-    content = gzip.compress(content) if name.endswith(".gz") else content
-    assert read_bytes(tmp_path, content, name) == [Example("a", "one", ("x",))]
-
-
-@pytest.mark.parametrize("delimiter", [b"\t", b","])
-def test_the_header_names_the_delimiter_where_the_suffix_does_not(tmp_path, delimiter):
-    content = (HEADER + b"a,one,x\n").replace(b",", delimiter)
-    path = tmp_path / "data.txt"
-    path.write_bytes(content)
-    assert read(path, reader="csv") == [Example("a", "one", ("x",))]
-
-
-def test_byte_order_mark_and_carriage_returns_are_accepted(tmp_path):
-    content = b"\xef\xbb\xbf" + HEADER.replace(b"\n", b"\r\n") + b"a,one,x\r\n"
-    assert read_bytes(tmp_path, content) == [Example("a", "one", ("x",))]
 
 
 def test_cells_may_be_longer_than_the_modules_first_limit(tmp_path):
@@ -89,23 +76,19 @@ BAD_ROWS = {
 
 
 @pytest.mark.parametrize("case", BAD_ROWS)
-def test_a_bad_row_says_where_what_and_the_way_out(tmp_path, case):
+def test_a_bad_row_says_where_what_and_the_way_out_or_is_skipped(tmp_path, case):
     row, problem, advice = BAD_ROWS[case]
+    content = HEADER + b'a,"on\ne",x\n' + row + b"c,three,y\n"
     with pytest.raises(BadRowError) as caught:
-        read_bytes(tmp_path, HEADER + b'a,"on\ne",x\n' + row)
+        read_bytes(tmp_path, content)
     message = str(caught.value)
     assert message.startswith("train.csv line 4: ")
     assert problem in message
     assert advice in message
     assert len(message) <= 250
-
-
-@pytest.mark.parametrize("case", BAD_ROWS)
-def test_a_bad_row_can_be_skipped(tmp_path, case):
-    path = tmp_path / "train.csv"
-    path.write_bytes(HEADER + b"a,one,x\n" + BAD_ROWS[case][0] + b"c,three,y\n")
     bad_rows = BadRows("skip")
-    assert [example.id for example in read(path, bad_rows)] == ["a", "c"]
+    found = read_bytes(tmp_path, content, bad_rows=bad_rows)
+    assert [example.id for example in found] == ["a", "c"]
     assert bad_rows.n_skipped == 1
 
 
@@ -177,3 +160,153 @@ def test_a_wrong_header_is_refused_under_either_policy(tmp_path, content, says, 
 def test_an_optional_column_must_be_there_once_it_is_named(tmp_path, option, flag):
     with pytest.raises(DataError, match=f"has no column 'mine'.*{flag}"):
         read_bytes(tmp_path, HEADER + b"a,one,x\n", **{option: "mine"})
+
+
+ROWS = [
+    ["id", "text", "labels"],
+    ["a", 'One, two; three | four\tand "five",\nsix', "x"],
+    ["b", "plain", "y"],
+]
+
+
+def table(delimiter, rows=ROWS):
+    text = io.StringIO(newline="")
+    csv.writer(text, delimiter=delimiter).writerows(rows)
+    return text.getvalue()
+
+
+@pytest.mark.parametrize("hint", ["", "sep={}\n"])
+@pytest.mark.parametrize("name", ["train.csv", "train.tsv", "train.csv.gz"])
+@pytest.mark.parametrize("delimiter", DELIMITERS)
+def test_every_delimiter_is_recognised(tmp_path, delimiter, name, hint):
+    content = (hint.format(delimiter) + table(delimiter)).encode()
+    examples = read_bytes(tmp_path, gzip.compress(content) if "gz" in name else content, name)
+    assert examples == [Example("a", ROWS[1][1], ("x",)), Example("b", "plain", ("y",))]
+
+
+@pytest.mark.parametrize("delimiter", DELIMITERS)
+def test_columns_need_not_be_named_to_be_recognised(delimiter):
+    rows = [["show", "description", "listed_in"], ["1", "a, b, c; d", "x"], ["2", "e | f", "y"]]
+    assert find_delimiter(table(delimiter, rows).splitlines(), ["text", "labels"]) == delimiter
+
+
+def test_one_column_needs_no_delimiter(tmp_path):
+    content = b"text\n" + b"".join(b'"One; two, %d"\n' % n for n in range(30))
+    assert len(read_bytes(tmp_path, content, require_labels=False)) == 30
+
+
+def test_a_row_that_continues_behind_the_first_lines_is_not_judged():
+    lines = ["id;text;labels\n", "a;One;x\n", 'b;"Two, three\n', "and, four\n"]
+    assert find_delimiter(lines, ["text", "labels"]) == ";"
+
+
+def read_labels(tmp_path, cells, on_bad_row="stop", **options):
+    rows = "".join(f'{number},some text,"{cell}"\n' for number, cell in enumerate(cells))
+    (tmp_path / "train.csv").write_text(f"id,text,labels\n{rows}", encoding="utf-8")
+    split = open_dataset(tmp_path / "train.csv", ReadOptions(**options)).require("train")
+    return [example.labels for example in split.read(BadRows(on_bad_row))]
+
+
+GENRES = ["Dramas, Comedies", "Dramas", "", "Comedies, Sports", "Sports"]
+
+
+@pytest.mark.parametrize("held", [", ", ",", "|", " | "])
+@pytest.mark.parametrize("on_bad_row", ["stop", "skip"])
+def test_another_separator_in_the_cells_stops_with_it(tmp_path, held, on_bad_row):
+    cells = [cell.replace(", ", held) for cell in GENRES]
+    with pytest.raises(DataError) as caught:
+        read_labels(tmp_path, cells, on_bad_row)
+    message = str(caught.value)
+    assert "4 labels, one per document" in message
+    meant = held.strip()
+    assert f"Did you mean --label-separator '{meant}'?" in message
+    labels = read_labels(tmp_path, cells, label_separator=meant)
+    assert labels[0] == ("Dramas", "Comedies")
+
+
+def test_a_chosen_separator_is_checked_too(tmp_path):
+    with pytest.raises(DataError, match="--label-separator ','"):
+        read_labels(tmp_path, GENRES, label_separator="|")
+    with pytest.raises(DataError, match="--label-separator ';'"):
+        read_labels(tmp_path, ["a;b", "a", "b"], label_separator=",")
+
+
+def test_one_label_per_cell_can_be_asked_for(tmp_path):
+    assert (
+        read_labels(tmp_path, ["Home, Garden"] * 3, label_separator="none")
+        == [("Home, Garden",)] * 3
+    )
+
+
+def test_a_separator_that_occurs_somewhere_is_the_right_one(tmp_path):
+    cells = ["Home, Garden", "Books, Music", "Home, Garden;Toys"]
+    assert read_labels(tmp_path, cells)[2] == ("Home, Garden", "Toys")
+
+
+def test_a_separator_that_is_hardly_ever_there_is_told_of(tmp_path):
+    file = tmp_path / "a.csv"
+    cells = [f"a{n % 5}, b{n % 3}" for n in range(40)] + ["a1; b1"]
+    file.write_text("\n".join(["text,labels", *(f'x,"{each}"' for each in cells)]))
+    bad_rows = BadRows()
+    list(open_dataset(file).splits["train"].read(bad_rows))
+    (note,) = bad_rows.notes
+    assert "--label-separator ','" in note
+
+
+def test_a_comma_in_one_name_of_many_is_no_reason_to_stop(tmp_path):
+    cells = ["Dramas", "Comedies", "Sports", "News", "Home, Garden"]
+    assert read_labels(tmp_path, cells)[-1] == ("Home, Garden",)
+    assert find_separator(cells) is None
+
+
+def test_a_large_file_stops_early(tmp_path):
+    path = tmp_path / "train.csv"
+    rows = '1,t,"a, b"\n' * (2 * N_CELLS)
+    path.write_text(f"id,text,labels\n{rows}")
+    with pytest.raises(DataError, match="in the first 1,000 documents"):
+        next(open_dataset(path).require("train").read(BadRows()))
+
+
+def test_labels_that_are_not_needed_are_not_checked(tmp_path):
+    assert len(read_labels(tmp_path, GENRES, require_labels=False)) == len(GENRES)
+
+
+def test_a_tab_separates_labels_with_spaces_in_them():
+    assert split_cell("Action Movies\tDramas", "\t") == ["Action Movies", "Dramas"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "labels"),
+    [
+        ("['Drama', 'Sci-Fi']", ["Drama", "Sci-Fi"]),
+        ('["Drama"]', ["Drama"]),
+        ("[]", []),
+        ("[draft]", ["[draft]"]),
+        ("[1, 2]", ["[1, 2]"]),
+        ("[" * 9000 + "]" * 9000, ["[" * 9000 + "]" * 9000]),
+    ],
+)
+def test_a_list_in_a_cell_is_a_list(cell, labels):
+    assert split_cell(cell, ";") == labels
+
+
+@pytest.mark.parametrize(
+    ("header", "near"),
+    [
+        ([*(f"column_{n}" for n in range(40)), "full_text"], "full_text"),
+        ([*(f"c{n}" for n in range(40)), "Text"], "Text"),
+        ([*(f"c{n}" for n in range(40)), "description"], "description"),
+    ],
+)
+def test_near_columns_come_first_and_all_are_listed_whole(tmp_path, header, near):
+    with pytest.raises(DataError) as caught:
+        read_bytes(tmp_path, f"{','.join(header)}\n".encode())
+    message = str(caught.value)
+    assert f"it has {near}, " in message
+    assert f"Did you mean '{near}'?" in message
+    assert all(f"{each}," in message or f"{each}." in message for each in header)
+
+
+def test_the_labels_are_found_by_what_they_are_usually_called(tmp_path):
+    with pytest.raises(DataError, match=r"Did you mean 'genres'\?"):
+        read_bytes(tmp_path, b"id,text,genres\n")

@@ -1,15 +1,19 @@
-"""Writing documents: whole or not at all, and the same when read again."""
+"""Documents and tables of any columns: written whole or not at all, the same when read again."""
 
 from __future__ import annotations
 
+import csv
+import datetime
 import gzip
 import json
 import os
 
+import pyarrow.parquet as pq
 import pytest
 
 from setrnn.data.example import Example
 from setrnn.data.read import BadRows, open_dataset, write, write_examples
+from setrnn.data.read.write import neutralise, write_table
 from setrnn.errors import DataError
 
 EXAMPLES = [
@@ -17,38 +21,46 @@ EXAMPLES = [
     Example("a", "", ()),
     Example("", "\U0001f600", (";",)),
 ]
+ROWS = [
+    {"id": "1", "n": 1, "labels": ["a", "b"], "p": [0.5, 0.25], "ok": True, "mixed": 1},
+    {"id": "2", "n": None, "labels": [], "p": [], "ok": False, "mixed": "x", "new": 'é\n"q"'},
+]
 
 
-def failing():
-    yield EXAMPLES[0]
-    raise DataError("the source broke")
+def read(file):
+    return list(open_dataset(file).require("train").read(BadRows()))
+
+
+def cells(file):
+    with file.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
 
 
 @pytest.mark.parametrize("suffix", write.WRITERS)
-def test_documents_are_the_same_when_read_again(tmp_path, suffix):
-    path = tmp_path / f"news{suffix}"
-    assert write_examples(iter(EXAMPLES), path) == 3
-    assert list(open_dataset(path).require("train").read(BadRows())) == EXAMPLES
-    assert [file.name for file in tmp_path.iterdir()] == [path.name]
-
-
-@pytest.mark.parametrize("suffix", write.WRITERS)
-def test_the_same_documents_give_the_same_bytes(tmp_path, suffix):
+def test_documents_are_the_same_when_read_again(tmp_path, monkeypatch, suffix):
+    monkeypatch.setattr(write, "_GROUP_ROWS", 2)  # several groups of Parquet
     paths = [tmp_path / f"{name}{suffix}" for name in "ab"]
     for path in paths:
-        write_examples(EXAMPLES, path)
+        assert write_examples(iter(EXAMPLES), path) == 3
+        assert read(path) == EXAMPLES
+    assert sorted(tmp_path.iterdir()) == paths
     assert paths[0].read_bytes() == paths[1].read_bytes()
+    write_examples(read(path), path)  # over the file that is read
+    assert read(path) == EXAMPLES
 
 
-@pytest.mark.parametrize("suffix", write.WRITERS)
-def test_a_failure_leaves_the_older_file_and_nothing_else(tmp_path, suffix):
-    path = tmp_path / f"news{suffix}"
-    write_examples(EXAMPLES, path)
-    before = path.read_bytes()
+@pytest.mark.parametrize("name", [*(f"a{suffix}" for suffix in write.WRITERS), "a.csv"])
+def test_a_failure_leaves_the_older_file_and_nothing_else(tmp_path, name):
+    def failing():
+        yield ROWS[0] if name == "a.csv" else EXAMPLES[0]
+        raise DataError("the source broke")
+
+    path = tmp_path / name
+    path.write_text("old")
     with pytest.raises(DataError, match="the source broke"):
-        write_examples(failing(), path)
-    assert path.read_bytes() == before
-    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+        (write_table if name == "a.csv" else write_examples)(failing(), path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("suffix", write.WRITERS)
@@ -59,54 +71,93 @@ def test_half_a_character_is_refused_naming_the_document(tmp_path, suffix):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_large_groups_are_written_in_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(write, "_GROUP_ROWS", 2)
-    path = tmp_path / "news.parquet"
-    assert write_examples(EXAMPLES, path) == 3
-    assert list(open_dataset(path).require("train").read(BadRows())) == EXAMPLES
-
-
 def test_features_are_written_only_where_there_are_any(tmp_path):
-    write_examples(EXAMPLES, tmp_path / "news.jsonl")
-    rows = [json.loads(line) for line in (tmp_path / "news.jsonl").open(encoding="utf-8")]
+    write_examples(EXAMPLES, tmp_path / "news.jsonl.gz")
+    content = (tmp_path / "news.jsonl.gz").read_bytes()
+    assert content[4:8] == bytes(4), "the header has no time"
+    rows = [json.loads(line) for line in gzip.decompress(content).splitlines()]
     assert [("features" in row) for row in rows] == [True, False, False]
 
 
-def test_the_gzip_header_holds_no_time(tmp_path):
-    write_examples(EXAMPLES, tmp_path / "news.jsonl.gz")
-    content = (tmp_path / "news.jsonl.gz").read_bytes()
-    assert content[4:8] == bytes(4)
-    assert len(gzip.decompress(content).splitlines()) == 3
-
-
-def test_an_unknown_suffix_is_refused_before_anything_is_read(tmp_path):
-    with pytest.raises(DataError, match=r"no known suffix\. End its name in one of: \.jsonl"):
-        write_examples(failing(), tmp_path / "news.csv")
-
-
-def test_a_place_that_cannot_be_written_is_named(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("news.csv", r"no known suffix\. End its name in one of: \.jsonl"),
+        ("file/news.jsonl", r"news\.jsonl cannot be written"),
+        ("folder.jsonl", r"folder\.jsonl is a folder"),
+        ("pipe.jsonl", "is a device or a pipe"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused(tmp_path, name, says):
     (tmp_path / "file").touch()
-    with pytest.raises(DataError, match=r"news\.jsonl cannot be written"):
-        write_examples(EXAMPLES, tmp_path / "file" / "news.jsonl")
-    (tmp_path / "news.jsonl").mkdir()
-    with pytest.raises(DataError, match=r"news\.jsonl is a folder"):
-        write_examples(EXAMPLES, tmp_path / "news.jsonl")
-    assert {file.name for file in tmp_path.iterdir()} == {"file", "news.jsonl"}
-
-
-def test_a_pipe_is_refused_and_a_link_is_followed(tmp_path):
+    (tmp_path / "folder.jsonl").mkdir()
     os.mkfifo(tmp_path / "pipe.jsonl")
-    with pytest.raises(DataError, match="is a device or a pipe"):
-        write_examples(EXAMPLES, tmp_path / "pipe.jsonl")
-    assert (tmp_path / "pipe.jsonl").is_fifo()
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(DataError, match=says):
+        write_examples(EXAMPLES, tmp_path / name)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_link_is_followed(tmp_path):
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "real.jsonl")
     write_examples(EXAMPLES, tmp_path / "link.jsonl")
     assert (tmp_path / "link.jsonl").is_symlink()
-    assert list(open_dataset(tmp_path / "real.jsonl").require("train").read(BadRows())) == EXAMPLES
+    assert read(tmp_path / "real.jsonl") == EXAMPLES
 
 
-def test_a_file_can_be_written_over_while_it_is_read(tmp_path):
-    path = tmp_path / "news.jsonl"
-    write_examples(EXAMPLES, path)
-    write_examples(open_dataset(path).require("train").read(BadRows()), path)
-    assert list(open_dataset(path).require("train").read(BadRows())) == EXAMPLES
+def test_csv_joins_lists_and_leaves_nothing_empty(tmp_path):
+    assert write_table(ROWS, tmp_path / "out.csv", "|") == 2
+    first, second = cells(tmp_path / "out.csv")
+    assert first == {
+        "id": "1",
+        "n": "1",
+        "labels": "a|b",
+        "p": "0.5|0.25",
+        "ok": "true",
+        "mixed": "1",
+        "new": "",
+    }
+    assert second["labels"] == second["n"] == ""
+    assert second["new"] == 'é\n"q"'
+
+
+def test_parquet_keeps_types(tmp_path):
+    write_table(ROWS, tmp_path / "out.parquet")
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert table.to_pylist() == [
+        {**ROWS[0], "mixed": "1", "new": None},
+        {**ROWS[1], "mixed": "x"},
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_values_that_are_not_plain_become_text(tmp_path, suffix):
+    row = {"day": datetime.date(2024, 5, 1), "nested": {"a": [1]}, "nan": float("nan"), "e": []}
+    row["large"] = 2**70
+    file = tmp_path / f"out{suffix}"
+    write_table([row, {"nested": ["a", "b"]}], file)
+    found, other = cells(file) if suffix == ".csv" else pq.read_table(file).to_pylist()
+    assert found["day"] == "2024-05-01"
+    assert found["nested"] == '{"a": [1]}'
+    assert other["nested"] == ("a;b" if suffix == ".csv" else '["a", "b"]')
+    assert not found["nan"]
+    assert found["large"] == str(2**70)
+
+
+FORMULAS = [
+    *("=1+1", "+1+1", "-1+1", "@SUM(A1)", "=cmd|' /C calc'!A0", "\t=1", "\r=1", "\n=1"),
+    *("-", "--1", "\uff1d1", "-5 apples", "+49 30 123"),
+]
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_formulas_are_neutralised(tmp_path, formula):
+    write_table([{formula: formula, "labels": [formula, "a"]}], tmp_path / "out.csv")
+    (row,) = cells(tmp_path / "out.csv")
+    assert row[f"'{formula}"] == f"'{formula}"
+    assert row["labels"] == f"'{formula};a"
+
+
+@pytest.mark.parametrize("cell", ["-5", "-5.25", "+3", "-1e-5", "5-3", "a=b", "", "'=1", "é"])
+def test_other_cells_are_left_as_they_are(cell):
+    assert neutralise(cell) == cell

@@ -1,7 +1,8 @@
-"""What a DATA argument may be, and what is said when it is something else."""
+"""What a DATA argument may be: files, globs, folders, formats from outside, standard input."""
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -9,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from setrnn.config import TextSettings
+from setrnn.data.cache import Source, prepared_path
 from setrnn.data.example import Example
 from setrnn.data.read import READERS, BadRows, Format, ReadOptions, Split, open_dataset
+from setrnn.data.read.dataset import open_standard_input
 from setrnn.data.read.lines import numbered_lines
-from setrnn.errors import ConfigError, DataError
+from setrnn.errors import BadRowError, ConfigError, DataError
 
 ROW = '{"id": "a", "text": "one", "labels": ["x"]}\n'
 CSV = "id,text,labels\na,one,x\n"
@@ -24,6 +28,24 @@ def refusal(data, *arguments, **options):
     message = str(caught.value)
     assert "\n" not in message
     return message
+
+
+def write(folder, **ids):
+    """Write a CSV file per name with these ids; return the files."""
+    folder.mkdir(exist_ok=True, parents=True)
+    for name, own in ids.items():
+        rows = "".join(f"{each},text of {each} in {name},x\n" for each in own)
+        (folder / f"{name}.csv").write_text(f"id,text,labels\n{rows}")
+    return [folder / f"{name}.csv" for name in ids]
+
+
+def read(data, bad_rows=None, split="train", **options):
+    dataset = open_dataset(data, ReadOptions(**options))
+    return list(dataset.require(split).read(bad_rows or BadRows()))
+
+
+def ids(*arguments, **options):
+    return [example.id for example in read(*arguments, **options)]
 
 
 def test_a_lone_file_is_the_training_part(tmp_path):
@@ -68,20 +90,45 @@ def test_a_named_format_takes_a_file_of_any_suffix(tmp_path):
     assert len(list(split.read(BadRows()))) == 1
 
 
-def test_a_format_nobody_knows_is_refused_with_the_nearest(tmp_path):
+REFUSED = {
+    "trian.jsonl": "trian.jsonl does not exist. Did you mean 'train.jsonl'?",
+    "zzz": "does not exist. Check the name.",
+    "no/train.jsonl": "there is no folder",
+    "data.docx": ".jsonl, .jsonl.gz, .ndjson, .ndjson.gz, .csv",
+    "Films.XLS": "is a spreadsheet. Save its sheet as CSV",
+    "sheets": "films.ods is a spreadsheet",
+    "empty": "holds no documents: looked for train, valid and test with .jsonl",
+    "nested": "train.jsonl is a folder",
+    "prepared": "is a prepared folder: it holds numbers, not documents",
+    "a\0b": "is not the name of a file",
+    "x" * 5000: "cannot be read",
+    "pipe": "neither a file nor a folder",
+    "*.tsv": "No file matches",
+}
+
+
+@pytest.mark.parametrize("place", REFUSED)
+def test_what_holds_no_documents_is_refused_with_the_way_out(tmp_path, place):
+    (tmp_path / "train.jsonl").write_text(ROW)
+    for name in ("data.docx", "Films.XLS", "sheets/films.ods", "empty/notes.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"PK")
+    (tmp_path / "nested" / "train.jsonl").mkdir(parents=True)
+    (tmp_path / "prepared").mkdir()
+    (tmp_path / "prepared" / "prepared.json").write_text("{}")
+    os.mkfifo(tmp_path / "pipe")
+    assert REFUSED[place] in refusal(str(tmp_path / place))
+
+
+def test_no_name_at_all_is_refused():
+    assert "is not the name of a file" in refusal("")
+    assert "no data" in refusal([])
+
+
+def test_a_wrong_format_is_refused_with_the_nearest(tmp_path):
+    (tmp_path / "train.jsonl").write_text(ROW)
     assert "Did you mean 'jsonl'?" in refusal(tmp_path, "json")
-
-
-def test_a_format_that_is_not_there_is_refused(tmp_path):
-    (tmp_path / "train.jsonl").write_text(ROW)
     assert "nothing in the format 'rcv1'" in refusal(tmp_path, "rcv1")
-
-
-def test_a_missing_path_suggests_its_nearest_sibling(tmp_path):
-    (tmp_path / "train.jsonl").write_text(ROW)
-    assert "does not exist. Did you mean 'train.jsonl'?" in refusal(tmp_path / "trian.jsonl")
-    assert "does not exist. Check the name." in refusal(tmp_path / "zzz")
-    assert f"there is no folder {tmp_path / 'no'}" in refusal(tmp_path / "no" / "train.jsonl")
 
 
 def test_the_embedded_corpus_is_suggested_for_a_bare_name(tmp_path, monkeypatch):
@@ -97,51 +144,6 @@ def test_a_path_called_newsroom_is_meant_only_when_written_as_a_path(tmp_path, m
     for data in ("./newsroom", folder, folder.relative_to(tmp_path)):
         assert list(open_dataset(data).splits) == ["test"]
     assert "train" in open_dataset("newsroom").splits
-
-
-def test_an_unknown_suffix_names_the_known_ones_and_the_way_out(tmp_path):
-    (tmp_path / "data.docx").write_text("")
-    message = refusal(tmp_path / "data.docx")
-    for part in (".jsonl", ".csv", ".tsv", ".parquet", "--format"):
-        assert part in message
-
-
-def test_a_folder_without_documents_says_what_was_looked_for(tmp_path):
-    (tmp_path / "notes.txt").write_text("")
-    message = refusal(tmp_path)
-    for part in (
-        str(tmp_path),
-        "train, valid and test",
-        ".jsonl",
-        ".csv",
-        "AAPD",
-        "RCV1",
-        "Reuters",
-    ):
-        assert part in message
-
-
-def test_a_folder_where_a_file_is_meant_is_named(tmp_path):
-    (tmp_path / "train.jsonl").mkdir()
-    assert "train.jsonl is a folder" in refusal(tmp_path)
-
-
-def test_a_prepared_folder_is_refused_with_its_use(tmp_path):
-    (tmp_path / "prepared.json").write_text("{}")
-    message = refusal(tmp_path)
-    assert "is a prepared folder" in message
-    assert "train and evaluate" in message
-
-
-@pytest.mark.parametrize("data", ["", "a\0b", "x" * 5000])
-def test_a_name_no_file_can_have_is_refused(data):
-    refusal(data)
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_what_is_neither_file_nor_folder_is_refused(tmp_path):
-    os.mkfifo(tmp_path / "train.jsonl")
-    assert "neither a file nor a folder" in refusal(tmp_path / "train.jsonl")
 
 
 def test_a_folder_that_may_not_be_looked_into_is_refused(tmp_path, monkeypatch):
@@ -274,9 +276,143 @@ def test_the_format_that_the_docs_add_can_be_read(tmp_path, monkeypatch):
     assert (example.text, example.labels) == ("Rates rise", ("economy", "markets"))
 
 
-@pytest.mark.parametrize("name", ["films.xlsx", "Films.XLS", "films.ods"])
-def test_a_spreadsheet_is_refused_with_the_way_to_csv(tmp_path, name):
-    (tmp_path / name).write_bytes(b"PK\x03\x04")
-    for place in (tmp_path / name, tmp_path):
-        assert "is a spreadsheet" in refusal(place)
-        assert "CSV UTF-8" in refusal(place)
+def test_files_a_glob_and_a_folder_give_the_same_documents(tmp_path):
+    files = write(tmp_path / "in", a=["1", "2"], b=["3"])
+    (tmp_path / "in" / "notes.txt").write_text("not a table")
+    (tmp_path / "in" / ".hidden.csv").write_text("not a table")
+    found = read(files)
+    assert [example.id for example in found] == ["1", "2", "3"]
+    assert read(str(tmp_path / "in" / "*.csv")) == found
+    assert read(tmp_path / "in") == found
+
+
+def test_formats_may_be_mixed(tmp_path):
+    write(tmp_path, a=["1"])
+    (tmp_path / "b.jsonl").write_text('{"id": "2", "text": "t", "labels": []}\n')
+    assert ids(tmp_path) == ["1", "2"]
+
+
+def test_ids_that_occur_in_two_files_get_their_names(tmp_path):
+    files, bad_rows = write(tmp_path, a=["s1", "s2"], b=["s3", "s1"]), BadRows()
+    assert ids(files, bad_rows) == ["s1", "s2", "s3", "b:s1"]
+    assert len(bad_rows.notes) == 1
+    assert "'b:s1'" in bad_rows.notes[0]
+    assert "--id-prefix" in bad_rows.notes[0]
+
+
+def test_the_prefix_of_ids_can_be_chosen(tmp_path):
+    files = write(tmp_path, a=["1"], b=["1"])
+    assert ids(files, id_prefix="none") == ["1", "1"]
+    files = write(tmp_path, a=["1"], b=["2"])
+    assert ids(files, id_prefix="file") == ["a:1", "b:2"]
+    with pytest.raises(ConfigError, match="auto, file or none"):
+        ReadOptions(id_prefix="always")
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path):
+    files = [*write(tmp_path / "one", export=["1"]), *write(tmp_path / "two", export=["1"])]
+    assert ids(files) == ["1", "two/export:1"]
+
+
+def test_repeated_ids_within_a_file_are_left_alone(tmp_path):
+    assert ids(write(tmp_path, a=["1", "1"], b=["2"])) == ["1", "1", "2"]
+
+
+def test_files_called_train_and_test_are_parts(tmp_path):
+    files = write(tmp_path, train=["1"], test=["1"])
+    assert list(open_dataset(files).splits) == ["train", "test"]
+    assert ids(files, split="test") == ["1"]
+    # Without train, they are documents to evaluate on.
+    assert list(open_dataset(write(tmp_path, valid=["1"], test=["2"])).splits) == ["train"]
+
+
+def test_files_beside_the_parts_of_a_folder_are_said_not_to_be_read(tmp_path):
+    write(tmp_path, train=["1"], extra=["2"])
+    bad_rows = BadRows()
+    assert ids(tmp_path, bad_rows) == ["1"]
+    assert "not extra.csv" in bad_rows.notes[0]
+
+
+def test_folders_are_joined_by_their_parts(tmp_path):
+    for name in ("one", "two"):
+        write(tmp_path / name, train=[f"{name}-1"], test=[f"{name}-2"])
+    places = [tmp_path / "one", tmp_path / "two"]
+    assert ids(places) == ["one-1", "two-1"]
+    assert ids(places, split="test") == ["one-2", "two-2"]
+
+
+def test_the_source_can_be_a_feature(tmp_path):
+    files = write(tmp_path, a=["1"], b=["2"])
+    assert [each.features for each in read(files, source_feature=True)] == [
+        ("source:a",),
+        ("source:b",),
+    ]
+    # Also of one file, as at prediction.
+    assert read(files[0], source_feature=True)[0].features == ("source:a",)
+
+
+def test_an_empty_file_among_others_is_no_error(tmp_path):
+    assert ids(write(tmp_path, a=["1"], b=[])) == ["1"]
+    with pytest.raises(DataError, match="holds no documents"):
+        ids(write(tmp_path, a=[], b=[]))
+
+
+def test_the_file_at_fault_is_named(tmp_path):
+    files = write(tmp_path, a=["1"], b=["2"])
+    files[1].write_text("id,text\n1,t\n")
+    with pytest.raises(DataError, match=r"b\.csv has no column 'labels'"):
+        ids(files)
+
+
+def test_a_file_is_not_read_twice(tmp_path):
+    (file,) = write(tmp_path, a=["1"])
+    with pytest.raises(DataError, match=r"a\.csv is given twice"):
+        open_dataset([str(tmp_path / "*.csv"), file])
+
+
+def test_other_names_give_another_prepared_folder(tmp_path):
+    first = Source(tuple(map(str, write(tmp_path / "in", a=["1"], b=["1"]))))
+    write(tmp_path / "out", a=["1"], c=["1"])
+    (tmp_path / "out" / "c.csv").write_bytes((tmp_path / "in" / "b.csv").read_bytes())
+    second = Source((str(tmp_path / "out" / "a.csv"), str(tmp_path / "out" / "c.csv")))
+    settings = TextSettings()
+    places = {prepared_path(each, each.open(), settings).name for each in (first, second)}
+    assert len(places) == 2
+
+
+def read_stdin(content, reader=None, **options):
+    stream = io.BytesIO(content)
+    with open_standard_input(stream, ReadOptions(require_labels=False, **options), reader) as split:
+        return list(split.read(BadRows()))
+
+
+@pytest.mark.parametrize(
+    ("content", "examples"),
+    [
+        (b"One, two\n\nThree\n", [Example("stdin-1", "One, two"), Example("stdin-3", "Three")]),
+        (b"no end of line", [Example("stdin-1", "no end of line")]),
+        (b'\n{"id": 7, "text": "One"}\n', [Example("7", "One")]),
+        (b"id;text\n7;One, two\n", [Example("7", "One, two")]),
+        (b"\xef\xbb\xbftext\nOne\n", [Example("stdin-1", "One")]),
+        ("Schnee fällt\n".encode("utf-16"), [Example("stdin-1", "Schnee fällt")]),
+    ],
+)
+def test_the_format_of_standard_input_is_recognised(content, examples):
+    assert read_stdin(content) == examples
+
+
+def test_the_format_of_standard_input_can_be_named():
+    assert read_stdin(b"id,text,more\n7,One,\n", "csv") == [Example("7", "One")]
+    with pytest.raises(DataError, match="stdin has no column 'text'"):
+        read_stdin(b"id,description\n7,One\n", "csv")
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n"])
+def test_empty_standard_input_is_refused(content):
+    with pytest.raises(DataError, match="stdin holds no documents"):
+        read_stdin(content)
+
+
+def test_a_line_that_cannot_be_read_is_named():
+    with pytest.raises(BadRowError, match=r"stdin line 2: is not UTF-8"):
+        read_stdin(b"One\n\xff\n")
