@@ -30,7 +30,6 @@ from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS
 from setrnn.tagging.estimator import SetRNNClassifier
-from tiny import TINY
 
 
 def clone_with_rule(classifier, rule):
@@ -39,28 +38,9 @@ def clone_with_rule(classifier, rule):
 
 
 @cache
-def quick_fitted(method):
-    return quick(method).fit(TEXTS, LABEL_SETS)
-
-
 @pytest.fixture(scope="module")
 def fitted():
     return classical().fit(TEXTS, LABEL_SETS)
-
-
-def test_the_default_is_set_rnn_by_the_rule_of_its_score():
-    assert SetRNNClassifier().get_params() == {
-        "method": "set-rnn",
-        "preset": "default",
-        "settings": None,
-        "rule": None,
-        "validation_fraction": 0.0,
-        "hierarchy": None,
-        "close_labels": False,
-        "device": "auto",
-        "random_state": 0,
-        "verbose": False,
-    }
 
 
 def test_predict_agrees_with_predict_sets(fitted):
@@ -73,43 +53,14 @@ def test_predict_agrees_with_predict_sets(fitted):
     assert predicted.any()
 
 
-def test_classes_are_the_sorted_labels_of_training(fitted):
-    assert list(fitted.classes_) == sorted(set().union(*LABEL_SETS))
-
-
 def test_predict_proba_is_in_the_order_of_classes(fitted):
+    assert list(fitted.classes_) == sorted(set().union(*LABEL_SETS))
     probs = fitted.predict_proba(NEW_TEXTS)
     own_order = fitted.tagger_.predict_proba(NEW_TEXTS)
     assert list(fitted.tagger_.labels.names) != list(fitted.classes_)
     for column, label in enumerate(fitted.classes_):
         own = own_order[:, fitted.tagger_.labels.index[label]]
         np.testing.assert_array_equal(probs[:, column], own)
-
-
-def test_predict_sets_lists_the_most_probable_sets_in_falling_order(fitted):
-    by_set = clone_with_rule(fitted, "set")
-    for prediction in by_set.predict_sets(NEW_TEXTS, top=4):
-        assert len(prediction.alternatives) == 3
-        probs = [prediction.probability, *(each.probability for each in prediction.alternatives)]
-        assert probs == sorted(probs, reverse=True)
-
-
-def test_probabilities_come_near_the_truth():
-    corpus = TINY["independent"]
-    examples = corpus.sample(2000, seed=0)
-    classifier = SetRNNClassifier("br").fit(
-        [example.text for example in examples], [example.labels for example in examples]
-    )
-    texts = list(corpus.truth)
-    expected = [[corpus.marginals(text)[label] for label in classifier.classes_] for text in texts]
-    np.testing.assert_allclose(classifier.predict_proba(texts), expected, atol=0.06)
-
-
-@pytest.mark.parametrize("method", KINDS)
-def test_fitting_twice_repeats(method):
-    again = quick(method).fit(TEXTS, LABEL_SETS)
-    probs = [each.predict_proba(NEW_TEXTS) for each in (quick_fitted(method), again)]
-    np.testing.assert_array_equal(*probs)
 
 
 def test_indicator_columns_of_two_digits_keep_their_order():
@@ -208,12 +159,6 @@ def test_features_are_learned_and_used():
         classifier.predict(texts, features[:3])
 
 
-@pytest.mark.parametrize("name", ["predict", "predict_proba", "predict_sets"])
-def test_predicting_from_a_lone_text_is_refused(fitted, name):
-    with pytest.raises(DataError, match=r"Write \[text\]"):
-        getattr(fitted, name)("red apple")
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -255,14 +200,6 @@ def test_an_unfitted_classifier_says_so(name):
         getattr(SetRNNClassifier(), name)(["red apple"])
     with pytest.raises(NotFittedError):
         SetRNNClassifier().score(["red apple"], [[]])
-
-
-@pytest.mark.parametrize("method", KINDS)
-def test_save_and_load_change_nothing(tmp_path, method):
-    classifier = quick_fitted(method)
-    classifier.save(tmp_path / "model")
-    loaded = setrnn.load(tmp_path / "model")
-    assert loaded.tag(NEW_TEXTS, top=3) == classifier.predict_sets(NEW_TEXTS, top=3)
 
 
 @pytest.mark.parametrize(
@@ -321,18 +258,6 @@ def test_a_failed_fit_leaves_no_files(tmp_path, monkeypatch):
     with pytest.raises(ConfigError):
         SetRNNClassifier(settings={"text.stop_words": "no-such-file"}).fit(FEW_TEXTS, FEW_SETS)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("method", [name for name in KINDS if METHODS[name].is_network])
-def test_rules_of_a_recurrent_system(method):
-    classifier = quick(method, epochs=3).fit(TEXTS[:60], LABEL_SETS[:60])
-    own = classifier.predict_sets(NEW_TEXTS)
-    assert classifier.set_params(rule="f1").predict_sets(NEW_TEXTS) == own
-    by_set = classifier.set_params(rule="set").predict_sets(NEW_TEXTS, top=4)
-    by_sequence = classifier.set_params(rule="sequence").predict_sets(NEW_TEXTS)
-    for one, other in zip(by_set, by_sequence, strict=True):
-        probs = {each.labels: each.probability for each in (one, *one.alternatives)}
-        assert other.probability <= probs[other.labels] * (1 + 1e-4)
 
 
 def test_texts_set_aside_choose_the_best_epoch():

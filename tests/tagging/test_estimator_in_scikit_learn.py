@@ -15,19 +15,14 @@ from quick_classifiers import (
     FEW_TEXTS,
     KINDS,
     LABEL_SETS,
-    NEW_LABEL_SETS,
     NEW_TEXTS,
     QUICK,
     TEXTS,
     classical,
     few_fitted,
-    indicator,
     quick,
 )
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
@@ -159,34 +154,6 @@ def test_copies_predict_the_same_before_and_after_use(method, copied):
     )
 
 
-def test_clone_keeps_parameters_and_forgets_training():
-    settings = {"classical.l1": 0.3}
-    original = SetRNNClassifier("pcc", preset="paper", settings=settings, random_state=3)
-    assert clone(original).get_params() == original.get_params()
-    assert not hasattr(clone(few_fitted("br-support")), "tagger_")
-
-
-def test_pipeline_passes_texts_through():
-    def shout(texts):
-        return [text.upper() for text in texts]
-
-    pipeline = Pipeline([("shout", FunctionTransformer(shout)), ("tag", classical())])
-    pipeline.set_params(tag__method="br").fit(TEXTS, LABEL_SETS)
-    alone = SetRNNClassifier("br").fit(TEXTS, LABEL_SETS)  # upper case means nothing to it
-    np.testing.assert_array_equal(pipeline.predict(NEW_TEXTS), alone.predict(NEW_TEXTS))
-    assert pipeline.score(NEW_TEXTS, NEW_LABEL_SETS) == alone.score(NEW_TEXTS, NEW_LABEL_SETS)
-    np.testing.assert_array_equal(pipeline.classes_, alone.classes_)
-
-
-@pytest.mark.parametrize("scoring", [None, "f1_micro", "average_precision"])
-def test_cross_validation_scores_indicator_matrices(scoring):
-    labels = ["economy", "sport", "politics"]
-    matrix = indicator(LABEL_SETS, labels)
-    scores = cross_val_score(classical(), np.array(TEXTS), matrix, cv=2, scoring=scoring)
-    assert scores.shape == (2,)
-    assert (scores > 0.5).all()
-
-
 def test_cross_validation_scores_sets_where_parts_have_other_labels():
     label_sets = [
         labels | {"first-part"} if n < 60 else labels for n, labels in enumerate(LABEL_SETS)
@@ -205,14 +172,6 @@ def test_grid_search_finds_the_method_that_fits():
     assert search.best_estimator_.predict_sets(["late strike"])[0].labels == ("work", "strike")
 
 
-def test_grid_search_goes_over_settings():
-    grid = {"settings": [{"classical.l1": 100.0}, {"classical.l1": 0.1}]}
-    search = GridSearchCV(SetRNNClassifier("br"), grid, cv=2, error_score="raise")
-    search.fit(TEXTS, LABEL_SETS)
-    assert search.best_params_ == {"settings": {"classical.l1": 0.1}}
-    assert search.score(TEXTS, LABEL_SETS) > 0.3
-
-
 def test_other_processes_fit_and_hand_back():
     texts, sets = np.array(TEXTS[:40]), LABEL_SETS[:40]
     halves = [(range(20), range(20, 40)), (range(20, 40), range(20))]
@@ -226,16 +185,6 @@ def test_other_processes_fit_and_hand_back():
         assert [each.labels for each in own] == [each.labels for each in expected]
         for one, other in zip(own, expected, strict=True):
             assert one.probability == pytest.approx(other.probability, rel=1e-3)
-
-
-def test_a_recurrent_system_goes_through_cross_validation_and_grid_search():
-    texts, sets = np.array(FEW_TEXTS * 4), FEW_SETS * 4
-    scores = cross_val_score(quick(), texts, sets, cv=2, error_score="raise")
-    assert scores.shape == (2,)
-    few, many = ({**QUICK, "training.epochs": epochs} for epochs in (1, 20))
-    search = GridSearchCV(quick(), {"settings": [few, many]}, cv=2, error_score="raise")
-    search.fit(texts, sets)
-    assert search.best_params_ == {"settings": many}
 
 
 def test_a_fitted_network_is_pickled_for_the_cpu():

@@ -15,7 +15,6 @@ from sklearn.preprocessing import FunctionTransformer
 
 import setrnn
 from setrnn.data import newsroom
-from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.read import read_hierarchy, write_examples
 from setrnn.data.read.label_files import EMBEDDED_FILE
 from setrnn.errors import DataError
@@ -152,30 +151,12 @@ def test_columns_of_a_matrix_may_have_parents():
         SetRNNClassifier("br", hierarchy={"1": "fruit"}, close_labels=True).fit(texts, sets)
 
 
-def test_save_and_load_keep_the_hierarchy(tmp_path):
-    classifier = SetRNNClassifier("br", hierarchy=TREE, close_labels=True).fit(TEXTS, LEAVES)
-    classifier.save(tmp_path / "model")
-    loaded = setrnn.load(tmp_path / "model")
-    assert loaded.hierarchy == classifier.tagger_.hierarchy
-    assert loaded.hierarchy.closes_labels
-    expected = [each.labels for each in classifier.predict_sets(NEW_TEXTS)]
-    assert [each.labels for each in loaded.tag(NEW_TEXTS)] == expected
-
-
 @pytest.mark.parametrize("hierarchy", [TREE, {"football": "sport"}])
 def test_clone_keeps_the_hierarchy(hierarchy):
     classifier = SetRNNClassifier("br", hierarchy=hierarchy, close_labels=True)
     assert classifier.get_params()["hierarchy"] is hierarchy
     copied = clone(classifier).get_params()
     assert copied == classifier.get_params()
-
-
-def test_grid_search_goes_over_hierarchies():
-    grid = {"hierarchy": [None, Hierarchy(TREE.parents)]}
-    search = GridSearchCV(SetRNNClassifier("br"), grid, cv=2, error_score="raise")
-    search.fit(TEXTS, LABEL_SETS)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert {type(each) for each in search.cv_results_["param_hierarchy"]} == {type(None), Hierarchy}
 
 
 def test_unknown_labels_can_be_routed():

@@ -4,20 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from quick_classifiers import FEW_SETS, FEW_TEXTS, classical, indicator
 
 from setrnn.errors import DataError
-from setrnn.tagging.estimator import SetRNNClassifier
-
-FEW_TEXTS = ["red apple", "green apple", "red apple", "green pear", "red pear"]
-FEW_SETS = [{"red", "fruit"}, {"fruit"}, {"red", "fruit"}, set(), {"red"}]
-
-
-def classical():
-    return SetRNNClassifier("br-support")
-
-
-def indicator(label_sets, labels):
-    return np.array([[int(label in row) for label in labels] for row in label_sets])
 
 
 @pytest.mark.parametrize(
@@ -121,8 +110,3 @@ def test_bad_texts_are_refused(texts, message):
 def test_bad_labels_are_refused(y, message):
     with pytest.raises(DataError, match=message):
         classical().fit(["red apple", "green pear"], y)
-
-
-def test_one_label_in_each_string_gets_the_advice_of_lists():
-    with pytest.raises(DataError, match=r"\[\[each\] for each in y\]"):
-        classical().fit(FEW_TEXTS[:3], ["red", "fruit", "red"])

@@ -16,9 +16,12 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.streaming import batched
 from setrnn.data.text.words import TextEncoder
 from setrnn.errors import ConfigError, DataError
+from setrnn.metrics import as_indicator
 
 if TYPE_CHECKING:
     from typing import TypeAlias
+
+    from setrnn.metrics import Sparse
 
     # Sets of labels, or an indicator matrix (texts x labels) of 0 and 1.
     Targets: TypeAlias = Sequence[Collection[str]] | npt.NDArray[Any] | scipy.sparse.csr_matrix
@@ -179,9 +182,9 @@ def read_targets(
     matrix = _read_indicator_matrix(y)
     n_rows, n_columns = matrix.shape
     _check_length(n_rows, n_texts, "y")
-    names: Sequence[str] = [str(column) for column in range(n_columns)]
-    if own_names is not None or column_names is not None:
-        names = own_names or column_names or []
+    names = column_names if own_names is None else own_names
+    if names is None:
+        names = [str(column) for column in range(n_columns)]
     if len(names) != n_columns:
         raise DataError(
             f"y has {n_columns} columns, but the classifier was fitted with {len(names)} labels. "
@@ -215,27 +218,18 @@ def _are_rows_of_numbers(rows: list[Any]) -> bool:
     return isinstance(first, _NUMBERS)
 
 
-def _read_indicator_matrix(y: Any) -> scipy.sparse.csr_array[Any, tuple[int, int]]:  # noqa: ANN401
+def _read_indicator_matrix(y: Any) -> Sparse:  # noqa: ANN401 (whatever a user gives)
     """Return rows of numbers as a sparse matrix; raise DataError if there are others than 0, 1."""
-    try:
-        dense = None if scipy.sparse.issparse(y) else np.array(y)
-        if dense is not None and dense.dtype == object:  # such as a table with mixed columns
-            dense = dense.astype(np.float64)
-        matrix = scipy.sparse.csr_array(y if dense is None else dense, copy=True)
-    except (TypeError, ValueError):
-        raise DataError(
-            "y must be a matrix of 0 and 1, or a collection of strings for each text: its rows "
-            "of numbers differ in length, or hold something else."
-        ) from None
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    is_other = matrix.data != 1
-    if is_other.any():
-        raise DataError(
-            f"y must hold 0 and 1 only, got {matrix.data[is_other][0]}. "
-            "Give a column for each label, or a collection of strings for each text."
-        )
-    return matrix
+    if not scipy.sparse.issparse(y):
+        try:
+            y = np.array(y)
+            y = y.astype(np.float64) if y.dtype.kind in "OUS" else y  # a table of mixed columns
+        except (TypeError, ValueError):
+            raise DataError(
+                "y must be a matrix of 0 and 1, or a collection of strings for each text: its "
+                "rows of numbers differ in length, or hold something else."
+            ) from None
+    return as_indicator(y, "y")
 
 
 def _read_collections(rows: Iterable[Any] | None, n_texts: int, name: str) -> list[tuple[str, ...]]:

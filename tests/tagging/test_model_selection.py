@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from quick_classifiers import classical, indicator
 from sklearn.model_selection import (
     GridSearchCV,
     RandomizedSearchCV,
@@ -26,8 +27,8 @@ pd = pytest.importorskip("pandas")
 EXAMPLES = list(newsroom.examples("train"))[:120]
 TEXTS = [example.text for example in EXAMPLES]
 LISTS = [list(example.labels) for example in EXAMPLES]
-NAMES = sorted({label for row in LISTS for label in row})
-MATRIX = np.array([[int(label in row) for label in NAMES] for row in LISTS])
+NAMES = sorted(set().union(*LISTS))
+MATRIX = indicator(LISTS, NAMES)
 FRAME = pd.DataFrame(MATRIX, columns=NAMES)
 FORMS = {
     "lists": LISTS,
@@ -40,18 +41,14 @@ FORMS = {
 }
 
 
-def classifier(**parameters):
-    return setrnn.SetRNNClassifier("br-support", **parameters)
-
-
 @pytest.fixture(scope="module")
 def scores():
-    return cross_val_score(classifier(), TEXTS, FORMS["sets"], cv=2, error_score="raise")
+    return cross_val_score(classical(), TEXTS, FORMS["sets"], cv=2, error_score="raise")
 
 
 @pytest.mark.parametrize("form", [name for name in FORMS if name != "sets"])
 def test_every_form_of_labels_gives_the_same_cross_validation(form, scores):
-    found = cross_val_score(classifier(), TEXTS, FORMS[form], cv=2, error_score="raise")
+    found = cross_val_score(classical(), TEXTS, FORMS[form], cv=2, error_score="raise")
     assert (found > 0.1).all()
     np.testing.assert_allclose(found, scores, atol=1e-9)
 
@@ -59,28 +56,26 @@ def test_every_form_of_labels_gives_the_same_cross_validation(form, scores):
 @pytest.mark.parametrize("form", ["lists", "sets", "frame"])
 def test_a_grid_search_takes_the_labels_that_fit_takes(form):
     grid = {"settings": [{"classical.l1": 100.0}, {"classical.l1": 0.1}]}
-    search = GridSearchCV(classifier(), grid, cv=2, error_score="raise")
+    search = GridSearchCV(classical(), grid, cv=2, error_score="raise")
     search.fit(TEXTS, FORMS[form])
     assert search.best_params_ == {"settings": {"classical.l1": 0.1}}
     assert search.score(TEXTS, FORMS[form]) > search.best_score_ > 0.1
-    again = cross_val_score(search.best_estimator_, TEXTS, FORMS[form], cv=2, error_score="raise")
-    assert again.mean() == pytest.approx(search.best_score_)
 
 
 def test_pipelines_curves_and_other_searches_take_lists():
-    steps = [("same", FunctionTransformer()), ("tag", classifier())]
+    steps = [("same", FunctionTransformer()), ("tag", classical())]
     found = cross_val_score(Pipeline(steps), TEXTS, LISTS, cv=2, error_score="raise")
     assert (found > 0.1).all()
     grid = {"tag__rule": ["f1", "set"]}
     search = RandomizedSearchCV(Pipeline(steps), grid, n_iter=1, cv=2, error_score="raise")
     assert search.fit(TEXTS, LISTS).best_score_ > 0.1
-    sizes, _, valid = learning_curve(classifier(), TEXTS, LISTS, cv=2, train_sizes=[0.5, 1.0])
+    sizes, _, valid = learning_curve(classical(), TEXTS, LISTS, cv=2, train_sizes=[0.5, 1.0])
     assert len(sizes) == len(valid) == 2
 
 
 @pytest.mark.parametrize("form", ["lists", "matrix"])
 def test_scorers_are_the_measures(form):
-    fitted = classifier().fit(TEXTS, FORMS[form])
+    fitted = classical().fit(TEXTS, FORMS[form])
     new = list(newsroom.examples("test"))[:60]
     texts, labels = [each.text for each in new], [each.labels for each in new]
     values = {
@@ -96,7 +91,7 @@ def test_scorers_are_the_measures(form):
             assert values[name] == pytest.approx(sign * getattr(evaluation, measure))
     assert fitted.score(texts, labels) == pytest.approx(values["instance_f1"])
     found = cross_validate(
-        classifier(), TEXTS, FORMS[form], cv=2, scoring=setrnn.scorers.SCORERS, error_score="raise"
+        classical(), TEXTS, FORMS[form], cv=2, scoring=setrnn.scorers.SCORERS, error_score="raise"
     )
     assert (found["test_instance_f1"] > found["test_subset_accuracy"]).all()
     assert (found["test_neg_hamming_loss"] < 0).all()
@@ -121,17 +116,17 @@ def test_scorers_measure_classifiers_of_scikit_learn():
 @pytest.mark.parametrize("scoring", ["f1_samples", "f1_micro", "average_precision"])
 def test_scikit_learns_own_scorers_take_matrices(scoring):
     for y in (MATRIX[:, MATRIX.sum(axis=0) > 9], FRAME.loc[:, MATRIX.sum(axis=0) > 9]):
-        found = cross_val_score(classifier(), TEXTS, y, cv=2, scoring=scoring)
+        found = cross_val_score(classical(), TEXTS, y, cv=2, scoring=scoring)
         assert (found > 0.1).all()
 
 
 def test_the_columns_of_a_frame_are_the_labels():
     turned = FRAME[NAMES[::-1]]
-    fitted = classifier().fit(pd.Series(TEXTS), turned)
+    fitted = classical().fit(pd.Series(TEXTS), turned)
     assert list(fitted.classes_) == NAMES[::-1]
     assert set(fitted.tagger_.labels.names) == set(NAMES)
     predicted = pd.DataFrame(fitted.predict(TEXTS), columns=fitted.classes_)
-    by_lists = classifier().fit(TEXTS, LISTS)
+    by_lists = classical().fit(TEXTS, LISTS)
     np.testing.assert_array_equal(predicted[NAMES], by_lists.predict(TEXTS))
     score = fitted.score(TEXTS, LISTS)
     for y in (turned, FRAME, MATRIX[:, ::-1], FRAME.astype(bool), FRAME[NAMES].astype(float)):
@@ -140,19 +135,19 @@ def test_the_columns_of_a_frame_are_the_labels():
 
 
 def test_frames_that_are_no_labels_are_refused():
-    fitted = classifier().fit(TEXTS, FRAME)
+    fitted = classical().fit(TEXTS, FRAME)
     with pytest.raises(DataError, match="knows none of the columns"):
         fitted.score(TEXTS, FRAME.add_prefix("x-"))
     with pytest.raises(DataError, match="name of its own"):
-        classifier().fit(TEXTS, pd.concat([FRAME, FRAME], axis=1))
+        classical().fit(TEXTS, pd.concat([FRAME, FRAME], axis=1))
     with pytest.raises(DataError, match="0 and 1"):
-        classifier().fit(TEXTS, FRAME * 2)
-    numbered = classifier().fit(TEXTS, pd.DataFrame(MATRIX))
+        classical().fit(TEXTS, FRAME * 2)
+    numbered = classical().fit(TEXTS, pd.DataFrame(MATRIX))
     np.testing.assert_array_equal(numbered.classes_, np.arange(len(NAMES)))
 
 
 def test_predictions_are_a_list_and_a_frame():
-    fitted = classifier().fit(TEXTS, LISTS)
+    fitted = classical().fit(TEXTS, LISTS)
     texts = pd.Series(TEXTS[:5], index=list("abcde"))
     found = fitted.predict_sets(texts, top=2)
     assert found == fitted.tagger_.tag(TEXTS[:5], top=2)
@@ -169,7 +164,7 @@ def test_predictions_are_a_list_and_a_frame():
 
 
 def test_without_pandas_only_the_frame_is_missing(monkeypatch):
-    fitted = classifier().fit(TEXTS[:9], LISTS[:9])
+    fitted = classical().fit(TEXTS[:9], LISTS[:9])
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     found = fitted.predict_sets(TEXTS[:2])
     with pytest.raises(ConfigError, match="pip install pandas"):
