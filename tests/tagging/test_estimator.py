@@ -3,7 +3,6 @@ import os
 import pickle
 import tempfile
 import warnings
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +36,6 @@ def clone_with_rule(classifier, rule):
     return copy.copy(classifier).set_params(rule=rule)
 
 
-@cache
 @pytest.fixture(scope="module")
 def fitted():
     return classical().fit(TEXTS, LABEL_SETS)

@@ -23,7 +23,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +33,7 @@ from setrnn.data.example import Example
 from setrnn.data.read import BadRows, Split, choose_split
 from setrnn.data.read.lines import has_mark
 from setrnn.data.read.write import write_table
+from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.models.hub import fix_place
 from setrnn.progress import OnProgress, Progress, ignore_progress, log
@@ -45,6 +45,7 @@ from setrnn.training.pool import ignored_interrupts, stop_with_parent, threads_i
 if TYPE_CHECKING:
     from multiprocessing.sharedctypes import Synchronized
 
+    from setrnn.tagging.prediction import Prediction
     from setrnn.tagging.tagger import Tagger
 
 RUN, MANIFEST = "run.json", "manifest.json"
@@ -95,6 +96,12 @@ class TagWork:
         if tagger.version != self.model_version:
             raise ConfigError(f"{self.model} has changed, or differs between machines.")
         return tagger if self.beam_width is None else tagger.with_beam_width(self.beam_width)
+
+    def tag(self, tagger: Tagger, documents: Iterable[Example]) -> Iterator[Prediction]:
+        """Tag documents with the model that `load` returned."""
+        pairs = ((each.text, each.features) for each in documents)
+        limits, calibrated = self.limits, self.calibrated
+        return tagger.tag_stream(pairs, self.rule, self.top, limits, calibrated=calibrated)
 
     def settings(self) -> dict[str, Any]:
         """Return what decides the predictions, as JSON values."""
@@ -200,26 +207,26 @@ def predict_files(
         begin_run(folder / RUN, run | {"inputs": inputs}, folder)
         bad_rows = BadRows(source.on_bad_row)
         parts = _Parts(folder, suffix, work, workers, on_progress)
-        files = parts.tag(_cut(part.read(bad_rows), chunk_rows))
-        if not is_file:
+        files = parts.tag(batched(part.read(bad_rows), chunk_rows))
+        names = tuple(file.name for file in files)
+        if is_file:
+            _join(files, target, work.separator, part)
+            shutil.rmtree(folder)
+            names = (target.name,)
+        else:
             rows = [{"file": file.name, **_read_record(file)} for file in files]
             _write_json(folder / MANIFEST, {"n_documents": parts.n_documents, "parts": rows})
-            return TaggedFiles(
-                str(out), tuple(file.name for file in files), parts.n_documents, bad_rows
-            )
-        _join(files, target, work.separator, part)
-        shutil.rmtree(folder)
-        return TaggedFiles(str(out), (target.name,), parts.n_documents, bad_rows)
+        return TaggedFiles(str(out), names, parts.n_documents, bad_rows)
 
 
-def begin_run(file: Path, run: dict[str, Any], place: Path | str) -> None:
+def begin_run(file: Path, run: dict[str, Any], place: Path) -> None:
     """Write the settings of a run, or check that they are those of the run that was begun."""
-    if not file.exists():
-        if file.parent.is_dir() and any(file.parent.iterdir()):
-            raise DataError(f"{place} holds other files. Choose an empty folder.")
+    if file.exists():
+        check_same_run(file.read_bytes(), run, place)
+    elif file.parent.is_dir() and any(file.parent.iterdir()):
+        raise holds_other_files(place)
+    else:
         _write_json(file, run)
-        return
-    check_same_run(file.read_bytes(), run, place)
 
 
 def check_same_run(text: bytes, run: dict[str, Any], place: Path | str) -> None:
@@ -235,6 +242,11 @@ def check_same_run(text: bytes, run: dict[str, Any], place: Path | str) -> None:
                 f"{place} was begun with another {name}: {old[:80]}, now {new[:80]}. Use the same, "
                 "or choose another --out."
             )
+
+
+def holds_other_files(place: Path | str) -> DataError:
+    """Return the error for a folder that is not empty and was not begun by a run."""
+    return DataError(f"{place} holds other files. Choose an empty folder.")
 
 
 class _Parts:
@@ -348,13 +360,7 @@ def _start_worker(work: TagWork, started: Synchronized[int], n_gpus: int) -> Non
 
 def _tag_part(file: Path, chunk: list[Example]) -> None:
     """Tag a chunk in a process of the pool: write its part, then its record."""
-    found = _TAGGER.tag_stream(
-        ((each.text, each.features) for each in chunk),
-        _WORK.rule,
-        _WORK.top,
-        _WORK.limits,
-        calibrated=_WORK.calibrated,
-    )
+    found = _WORK.tag(_TAGGER, chunk)
     write_predictions(chunk, found, file, _WORK.id_field, _WORK.separator)
     record = {
         "n_rows": len(chunk),
@@ -362,7 +368,7 @@ def _tag_part(file: Path, chunk: list[Example]) -> None:
         "hash": file_hash(file),
         "documents": hash_documents(chunk),
     }
-    _write_json(_record_of(file), record)
+    _write_json(file.with_suffix(".json"), record)
 
 
 def hash_documents(chunk: Iterable[Example]) -> str:
@@ -373,11 +379,6 @@ def hash_documents(chunk: Iterable[Example]) -> str:
     return digest.hexdigest()
 
 
-def _cut(examples: Iterator[Example], n_rows: int) -> Iterator[list[Example]]:
-    while chunk := list(islice(examples, n_rows)):
-        yield chunk
-
-
 def _join(files: Sequence[Path], target: Path, separator: str, part: Split) -> None:
     """Write the rows of all parts into one file, whole or not at all."""
     if target.suffix.lower() == ".jsonl":
@@ -386,23 +387,16 @@ def _join(files: Sequence[Path], target: Path, separator: str, part: Split) -> N
                 with file.open("rb") as source:
                     shutil.copyfileobj(source, stream, 1 << 20)
         return
-    write_table(_rows(files), target, separator, mark=any(map(has_mark, part.files)))
-
-
-def _rows(files: Iterable[Path]) -> Iterator[dict[str, Any]]:
     import pyarrow.parquet as pq
 
-    for file in files:
-        for batch in pq.ParquetFile(file).iter_batches(1024):
-            yield from batch.to_pylist()
-
-
-def _record_of(file: Path) -> Path:
-    return file.with_name(f"{file.stem}.json")
+    batches = (batch for file in files for batch in pq.ParquetFile(file).iter_batches(1024))
+    rows = (row for batch in batches for row in batch.to_pylist())
+    write_table(rows, target, separator, mark=any(map(has_mark, part.files)))
 
 
 def _read_record(file: Path) -> dict[str, Any]:
-    return dict(json.loads(_record_of(file).read_bytes()))
+    """Return the record of a part."""
+    return dict(json.loads(file.with_suffix(".json").read_bytes()))
 
 
 def _write_json(file: Path, values: dict[str, Any]) -> None:

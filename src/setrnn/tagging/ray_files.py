@@ -19,7 +19,14 @@ from setrnn.data.cache import Source
 from setrnn.data.read import BadRows, ReadOptions
 from setrnn.data.read.dataset import expand_places
 from setrnn.errors import ConfigError, DataError, SetRNNError
-from setrnn.tagging.files import MANIFEST, RUN, TaggedFiles, TagWork, check_same_run
+from setrnn.tagging.files import (
+    MANIFEST,
+    RUN,
+    TaggedFiles,
+    TagWork,
+    check_same_run,
+    holds_other_files,
+)
 from setrnn.tagging.ray_cluster import MAX_RETRIES, MIN_CPUS, check_node, connect, count_room
 from setrnn.tagging.rows import COLUMNS, free_name, list_predicted
 
@@ -51,23 +58,23 @@ def tag_on_ray(
     _begin(system, folder, run)
     if system.get_file_info(f"{folder}/{MANIFEST}").type != fs.FileType.File:
         before = ray.data.DataContext.get_current().checkpoint_config
+        n_workers = min(workers or room, room)
         try:
-            _run(
-                work, source, files, target, min(workers or room, room), gpus_per_worker, chunk_rows
-            )
+            _run(work, source, files, target, n_workers, gpus_per_worker, chunk_rows)
         except ray.exceptions.RayError as error:
             raise _explain(error) from error
         finally:
             ray.data.DataContext.get_current().checkpoint_config = before
-    n_written = _count_written(system, f"{folder}/{ROWS}")
+    written = _list_files(system, f"{folder}/{ROWS}")
+    n_written = sum(_count_rows(system, file) for file in written)
     if n_written != n_rows:
         raise DataError(
             f"{out} has {n_written:,} rows instead of {n_rows:,}: its files were changed. Remove "
             "the folder, and run the command again."
         )
     _write(system, f"{folder}/{MANIFEST}", {"n_rows": n_rows})
-    names = _list_files(system, f"{folder}/{ROWS}")
-    return TaggedFiles(out, tuple(f"{ROWS}/{Path(each).name}" for each in names), n_rows, BadRows())
+    names = tuple(f"{ROWS}/{Path(each).name}" for each in written)
+    return TaggedFiles(out, names, n_rows, BadRows())
 
 
 def _run(
@@ -117,6 +124,8 @@ class _BatchTagger:
 
     def __call__(self, batch: Any) -> Any:  # noqa: ANN401 (a pyarrow table)
         """Return the batch with new columns; a row that cannot be read has no labels."""
+        import pyarrow as pa
+
         from setrnn.data.read.lines import RowProblem
 
         examples, problems = [], {}
@@ -128,20 +137,14 @@ class _BatchTagger:
                 if self._on_bad_row == "stop":
                     raise DataError(f"Row {row}: {problem}"[:300]) from problem
                 problems[place] = str(problem)
-        found = self._tagger.tag_stream(
-            ((each.text, each.features) for each in examples),
-            self._work.rule,
-            self._work.top,
-            self._work.limits,
-            calibrated=self._work.calibrated,
-        )
+        found = self._work.tag(self._tagger, examples)
         rows = [
             {"notes": problems[place]} if place in problems else list_predicted(next(found))
             for place in range(batch.num_rows)
         ]
         for name, kind in _column_types().items():
-            values = [row.get(name) for row in rows]
-            batch = batch.append_column(free_name(name, batch.column_names), _array(values, kind))
+            values = pa.array([row.get(name) for row in rows], kind)
+            batch = batch.append_column(free_name(name, batch.column_names), values)
         return batch
 
 
@@ -155,12 +158,6 @@ def _column_types() -> dict[str, Any]:
     kinds |= {"label_probabilities": pa.list_(number), "accepted_labels": names}
     kinds["alternatives"] = sets
     return {name: kinds[name] for name in COLUMNS if name in kinds}
-
-
-def _array(values: list[Any], kind: Any) -> Any:  # noqa: ANN401
-    import pyarrow as pa
-
-    return pa.array(values, kind)
 
 
 def _find_files(source: Source) -> list[str]:
@@ -202,10 +199,6 @@ def _count_rows(system: Any, path: str) -> int:  # noqa: ANN401
         raise DataError(f"{path} is not a Parquet file that can be read.") from error
 
 
-def _count_written(system: Any, folder: str) -> int:  # noqa: ANN401
-    return sum(_count_rows(system, file) for file in _list_files(system, folder))
-
-
 def _begin(system: Any, folder: str, run: dict[str, Any]) -> None:  # noqa: ANN401
     """Write the settings of a run, or check that they are those of the run that was begun."""
     from pyarrow import fs
@@ -215,7 +208,7 @@ def _begin(system: Any, folder: str, run: dict[str, Any]) -> None:  # noqa: ANN4
             check_same_run(stream.read(), run, folder)
         return
     if system.get_file_info(fs.FileSelector(folder, allow_not_found=True)):
-        raise DataError(f"{folder} holds other files. Choose an empty folder.")
+        raise holds_other_files(folder)
     system.create_dir(folder, recursive=True)
     _write(system, f"{folder}/{RUN}", run)
 
