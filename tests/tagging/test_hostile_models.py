@@ -208,6 +208,7 @@ def test_settings_that_do_not_fit_the_arrays_are_refused(model, method, sizes):
         ("set-rnn", {"decoder.labels.weight": np.zeros((), np.float32)}),
         ("set-rnn", {"decoder.output.bias": np.zeros(3, np.float64)}),
         ("set-rnn", {"decoder.output.weight": None}),
+        ("set-rnn", {"other": np.zeros(3, np.float32)}),
         ("sigmoid", {"decoder.output.weight": np.zeros((), np.float32)}),
     ],
 )

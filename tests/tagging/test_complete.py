@@ -47,7 +47,7 @@ def test_completions_contain_what_is_present_and_nothing_absent(tagger, test_tex
         assert 0 < found.known_probability <= 1
 
 
-def test_suggestions_are_the_labels_not_known_by_falling_probability(tagger, test_texts, known):
+def test_suggestions_are_the_labels_not_known_in_descending_order(tagger, test_texts, known):
     for found, present, absent in zip(tagger.complete(test_texts, *known), *known, strict=True):
         names = [name for name, _ in found.suggestions]
         assert len(set(names)) == len(names)
@@ -60,6 +60,7 @@ def test_suggestions_are_the_labels_not_known_by_falling_probability(tagger, tes
 
 
 def test_knowing_nothing_gives_the_most_probable_set(tagger, test_texts):
+    assert tagger.complete([]) == []
     completions = tagger.complete(test_texts, top=1)
     predictions = tagger.tag(test_texts, rule="set")
     assert [each.labels for each in completions] == [each.labels for each in predictions]
@@ -76,12 +77,6 @@ def test_one_text_is_completed_as_in_a_list(tagger, test_texts, test_features, k
             test_texts[row], set(present[row]), set(absent[row]), features=test_features[row]
         )
         assert_same([alone], [together[row]])
-
-
-def test_the_batch_size_changes_nothing(tagger, test_texts, known, monkeypatch):
-    expected = tagger.complete(test_texts, *known)
-    monkeypatch.setattr(trained_model, "BATCH", 7)
-    assert_same(tagger.complete(test_texts, *known), expected)
 
 
 def test_tagging_with_known_labels_gives_the_same_sets_with_p_of_the_set(
@@ -126,6 +121,7 @@ def test_labels_never_seen_together_leave_br_support_without_a_set(taggers, test
         (["football"], [[]], "'present' must be a collection of labels for each text"),
         ({"football"}, [[]], "'present' must be a collection of labels for each text"),
         ([[], []], [[]], "There are 1 texts but 2 rows of 'present' labels"),
+        ("football", [], "Write ['...'] for each"),
     ],
 )
 def test_bad_known_labels_are_one_line(taggers, present, absent, said):
@@ -135,11 +131,6 @@ def test_bad_known_labels_are_one_line(taggers, present, absent, said):
         tagger.complete(["a text"], present, absent)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_a_lone_string_of_known_labels_is_refused(taggers):
-    with pytest.raises(DataError, match="Write"):
-        taggers["br"].complete("a text", "football")
 
 
 def test_what_is_wrong_is_found_by_its_place_among_all_texts(taggers, monkeypatch):
@@ -168,10 +159,6 @@ def test_known_labels_for_too_few_documents_and_rules_of_sequences_are_refused(t
         list(taggers["set-rnn"].tag_stream([("a", ())], "sequence", 1, known=rows))
     with pytest.raises(ConfigError, match="top"):
         taggers["br"].complete("a", top=0)
-
-
-def test_no_texts_have_no_completions(tagger):
-    assert tagger.complete([]) == []
 
 
 @pytest.mark.parametrize("note", [EMPTY, NOTHING_READ, "6 of 6 words are unknown to the model."])
