@@ -176,8 +176,9 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         options = TrainOptions(
             device=self.device, on_progress=_write_progress if self.verbose else ignore_progress
         )
-        with _collect_notes(self.verbose) as problems:
-            tagger = _train(method, config, self._splits(examples, config.seed), options, tree)
+        splits = self._splits(examples, config.seed)
+        with _collect_notes(self.verbose) as logged:
+            tagger, problems = _train(method, config, splits, options, tree, logged)
         for problem in problems:
             warnings.warn(problem, UserWarning, stacklevel=2)
         rule = rule_for(config.training.metric) if self.rule is None else self.rule
@@ -336,8 +337,12 @@ def _train(
     splits: Mapping[str, list[Example]],
     options: TrainOptions,
     tree: Hierarchy | None,
-) -> Tagger:
-    """Train on a temporary prepared folder; the tagger keeps no reference to it."""
+    logged: list[str],
+) -> tuple[Tagger, list[str]]:
+    """Train on a temporary prepared folder, to which the tagger keeps no reference.
+
+    Return it with the warnings about the labels, taken from all that are `logged`.
+    """
     check_training(method, config, options.device, resume=False)
     with temporary_folder(Path(gettempdir()) / "texts", is_private=True) as folder:
         streams = {name: partial(iter, examples) for name, examples in splits.items()}
@@ -345,7 +350,8 @@ def _train(
             streams, folder / "texts", "texts", config.text, source={}, hierarchy=tree
         )
         note_labels(prepared, config.training.forgotten)
-        return train_prepared(prepared, method, config, options)
+        problems = list(logged)
+        return train_prepared(prepared, method, config, options), problems
 
 
 @contextmanager
