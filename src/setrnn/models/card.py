@@ -322,6 +322,11 @@ def _list_training(tagger: TrainedModel) -> Iterator[str]:
     yield f"Trained by `setrnn train` {limit}, for {MEASURES[automatic['measure']]}."
     for line in summarise(tagger):
         yield from [line] if line.startswith("- ") else ["", line]
+    trained = (
+        each["name"] + (f" ({each['epochs']} epochs)" if "epochs" in each else "")
+        for each in automatic["members"]
+    )
+    yield from ["", f"Members that were trained: {', '.join(trained)}."]
 
 
 def summarise(tagger: TrainedModel) -> list[str]:

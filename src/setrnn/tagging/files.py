@@ -40,7 +40,7 @@ from setrnn.progress import OnProgress, Progress, ignore_progress, log
 from setrnn.systems.limits import Limits
 from setrnn.tagging.ray_cluster import choose_device
 from setrnn.tagging.rows import check_separator, write_predictions
-from setrnn.training.pool import ignored_interrupts, stop_with_parent, threads_in_children
+from setrnn.training.pool import starting_processes, stop_with_parent
 
 if TYPE_CHECKING:
     from multiprocessing.sharedctypes import Synchronized
@@ -305,7 +305,7 @@ class _Parts:
             self.pool = ProcessPoolExecutor(
                 self.n_workers, context, _start_worker, (self.work, started, self.n_gpus)
             )
-        with threads_in_children(1), ignored_interrupts():  # the first calls start processes
+        with starting_processes(n_threads=1):  # the first calls start processes
             return self.pool.submit(_tag_part, file, chunk)
 
     def _wait(self, waiting: dict[Future[None], tuple[Path, list[Example]]]) -> None:

@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from setrnn.errors import SetRNNError, find_memory_problem, is_full_gpu
@@ -59,54 +58,6 @@ def describe_death(exit_code: int | None) -> Failure:
     return Failure("ended", f"its process ended with exit code {exit_code} and without a result.")
 
 
-class Child:
-    """A process that does `work(*arguments, messages)`, and our end of the pipe.
-
-    It sends pairs of a kind and a content through the pipe. It does not hear Ctrl-C: its parent
-    asks it to stop. It stops when its parent is killed.
-    """
-
-    def __init__(self, work: Callable[..., None], *arguments: object, n_threads: int = 1) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.messages, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(work, *arguments, theirs), daemon=True)
-        with threads_in_children(n_threads), ignored_interrupts():
-            self.process.start()
-        theirs.close()
-
-    def receive(self) -> tuple[str, Any]:
-        """Return the next message; ("failure", Failure) if the process has ended without one."""
-        try:
-            kind, content = self.messages.recv()
-        except Exception:  # noqa: BLE001 (a dying process may send anything, or nothing)
-            self.end(LEAVING_SECONDS)
-            return "failure", describe_death(self.process.exitcode)
-        return kind, content
-
-    def stop(self) -> None:
-        """Ask the process to stop, which raises KeyboardInterrupt in it."""
-        self.process.terminate()
-
-    def end(self, seconds: float = 0.0) -> None:
-        """Wait until the process has ended; kill it if it does not."""
-        self.process.join(max(0.0, seconds))
-        self.process.kill()
-        self.process.join()
-        self.messages.close()
-
-
-def _serve(work: Callable[..., None], *arguments: Any) -> None:  # noqa: ANN401 (of any work)
-    """Work in this process until the work or the parent ends."""
-    signal.signal(signal.SIGTERM, _interrupt)
-    threading.Thread(target=stop_with_parent, daemon=True).start()
-    with suppress(KeyboardInterrupt):
-        work(*arguments)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
 def stop_with_parent() -> None:
     """Stop this process when its parent is killed: nobody waits for the result."""
     parent = multiprocessing.parent_process()
@@ -116,29 +67,22 @@ def stop_with_parent() -> None:
 
 
 @contextmanager
-def threads_in_children(n_threads: int) -> Iterator[None]:
-    """Limit the threads of processes started inside; variables that the user has set stay."""
+def starting_processes(n_threads: int) -> Iterator[None]:
+    """Limit the threads of processes started inside, and let them ignore Ctrl-C.
+
+    Variables that the user has set stay. Their parent asks the processes, once, to stop.
+    """
     added = [name for name in THREAD_VARIABLES if name not in os.environ]
     os.environ.update(dict.fromkeys(added, str(n_threads)))
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
     try:
         yield
     finally:
+        if before is not None:  # None: it was not set by Python
+            signal.signal(signal.SIGINT, before)
         for name in added:
             del os.environ[name]
-
-
-@contextmanager
-def ignored_interrupts() -> Iterator[None]:
-    """Let processes started inside ignore Ctrl-C: their parent asks them, once, to stop."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        with suppress(TypeError):  # the handler was not set by Python
-            signal.signal(signal.SIGINT, before)
 
 
 @dataclass(frozen=True)
@@ -183,7 +127,7 @@ def run_jobs(
             names = [each.job.name for each in running.values()]
             for job in take_ready(waiting, names, n_at_once):
                 started = _Running(job, n_threads, on_progress)
-                running[started.child.messages] = started
+                running[started.messages] = started
             limits = [each.seconds_left for each in running.values()]
             n_beside = len(running) - 1  # of each job that has ended meanwhile
             for messages in wait(list(running), min([TICK, *limits])):
@@ -205,7 +149,7 @@ def run_jobs(
                 yield ended
             for each in list(running.values()):
                 if each.seconds_left == 0:
-                    del running[each.child.messages]
+                    del running[each.messages]
                     yield each.kill_over_budget()
     finally:
         if running:
@@ -235,13 +179,21 @@ def take_ready(waiting: list[Job], running: Collection[str], max_running: int | 
 
 
 class _Running:
-    """A job in its process."""
+    """A job in its process, and our end of the pipe, which brings pairs of a kind and a content.
+
+    The process does not hear Ctrl-C, and it stops when its parent is killed.
+    """
 
     def __init__(self, job: Job, n_threads: int, on_progress: OnProgress) -> None:
         self.job, self._on_progress = job, on_progress
         job.log.parent.mkdir(parents=True, exist_ok=True)
         self._start = time.monotonic()
-        self.child = Child(_work, job, n_threads=n_threads)
+        context = multiprocessing.get_context("spawn")
+        self.messages, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(job, theirs), daemon=True)
+        with starting_processes(n_threads):
+            self.process.start()
+        theirs.close()
         self._report(Progress("", 0.0, 1.0, unit="", detail="starting"))
 
     @property
@@ -256,23 +208,34 @@ class _Running:
 
     def read(self) -> Ended | None:
         """Read one message; return the end of the job, or None if the job continues."""
-        kind, content = self.child.receive()
+        try:
+            kind, content = self.messages.recv()
+        except Exception:  # noqa: BLE001 (a dying process may send anything, or nothing)
+            self.end(LEAVING_SECONDS)
+            return self._finish(failure=describe_death(self.process.exitcode))
         if kind == "progress":
             self._report(content)
             return None
-        self.child.end(LEAVING_SECONDS)
-        return self._end(**{kind: content})
+        self.end(LEAVING_SECONDS)
+        return self._finish(**{kind: content})
 
     def kill_over_budget(self) -> Ended:
-        self.child.end()
+        self.end()
         minutes = self.seconds / MINUTE
         message = f"killed after {minutes:.1f} minutes, far over its budget. Raise --budget."
-        return self._end(failure=Failure(OVER_BUDGET, message))
+        return self._finish(failure=Failure(OVER_BUDGET, message))
+
+    def end(self, seconds: float = 0.0) -> None:
+        """Wait until the process has ended; kill it if it does not."""
+        self.process.join(max(0.0, seconds))
+        self.process.kill()
+        self.process.join()
+        self.messages.close()
 
     def _report(self, event: Progress) -> None:
         self._on_progress(replace(event, activity=self.job.name, part_of=self.job.part_of))
 
-    def _end(self, value: object = None, failure: Failure | None = None) -> Ended:
+    def _finish(self, value: object = None, failure: Failure | None = None) -> Ended:
         log = self.job.log
         if failure is None or (log.exists() and not log.stat().st_size):
             log.unlink(missing_ok=True)
@@ -283,29 +246,32 @@ def _stop(running: Sequence[_Running]) -> None:
     """Ask jobs to stop and give them time to save; a second Ctrl-C kills them."""
     try:
         for each in running:
-            each.child.stop()
+            each.process.terminate()
         deadline = time.monotonic() + STOPPING_SECONDS
         for each in running:
-            each.child.process.join(max(0.0, deadline - time.monotonic()))
+            each.process.join(max(0.0, deadline - time.monotonic()))
     finally:
         for each in running:
-            each.child.end()
+            each.end()
             each.job.log.unlink(missing_ok=True)
 
 
 def _work(job: Job, messages: Connection) -> None:
-    """Do the job in this process, and send its result to the parent."""
+    """Do the job in this process until it or the parent ends, and send its result."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # raises KeyboardInterrupt
+    threading.Thread(target=stop_with_parent, daemon=True).start()
     with job.log.open("w", encoding="utf-8") as log:
         for stream in (1, 2):  # the output of libraries does not belong on the screen
             os.dup2(log.fileno(), stream)
-    try:
-        value = job.work(_Messenger(messages))
-    except Exception as error:  # noqa: BLE001 (any error is the failure of this job alone)
-        traceback.print_exc(file=sys.stderr)
-        sys.stderr.flush()
-        messages.send(("failure", describe_error(error)))
-    else:
-        messages.send(("value", value))
+    with suppress(KeyboardInterrupt):
+        try:
+            value = job.work(_Messenger(messages))
+        except Exception as error:  # noqa: BLE001 (any error is the failure of this job alone)
+            traceback.print_exc(file=sys.stderr)
+            sys.stderr.flush()
+            messages.send(("failure", describe_error(error)))
+        else:
+            messages.send(("value", value))
 
 
 class _Messenger:
