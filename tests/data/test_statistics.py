@@ -1,5 +1,4 @@
 import io
-import json
 from collections import Counter
 
 import numpy as np
@@ -111,12 +110,6 @@ def test_order_of_documents_changes_nothing():
     one = dataset_statistics({"train": examples, "test": examples[:3]})
     other = dataset_statistics({"train": examples[::-1], "test": examples[:3]})
     assert one == other
-
-
-def test_statistics_are_ready_for_json(statistics):
-    plain = statistics.as_dict()
-    assert json.loads(json.dumps(plain)) == plain
-    assert plain["splits"]["train"]["set_sizes"] == {"0": 1, "1": 1, "2": 2}
 
 
 def rendered(statistics, width=200):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -30,6 +30,7 @@ from setrnn.cli.options import (
 from setrnn.cli.progress import documents_progress, load_model, terminal_progress
 from setrnn.cli.statistics_tables import show_statistics
 from setrnn.cli.terminal import escape_controls
+from setrnn.config import TextSettings
 from setrnn.data.disk import check_file_place
 from setrnn.data.example import Example
 from setrnn.data.hierarchy import describe_labels
@@ -89,10 +90,11 @@ def info(
         statistics = dataset_statistics(streams)
     language = detect_language(texts)
     if json is not None:
-        values = {"data": dataset.name, "language": language.language, **statistics.as_dict()}
+        values = {"data": dataset.name, "language": language.language, **asdict(statistics)}
         write_json(json, values)
     stdout.print(show_statistics(statistics))
-    if cut := statistics.describe_cut():
+    n_windows = {name: split.n_windows for name, split in statistics.splits.items()}
+    if cut := describe_cut_documents(n_windows, TextSettings()):
         note(cut)
     for line in [] if tree is None else describe_labels(tree, label_sets):
         stdout.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain, combinations, islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,6 @@ from setrnn.data.example import Example
 from setrnn.data.labels import find_twins
 from setrnn.data.sketch import Hashes, string_hash, words_hash
 from setrnn.data.streaming import batched
-from setrnn.data.text.notes import describe_cut_documents
 from setrnn.data.text.words import TextEncoder, learn_tokenizer
 
 N_NAMES_SHOWN = 8  # labels in a warning
@@ -103,16 +102,6 @@ class DatasetStatistics:
     n_shared_texts: int
     twins: dict[str, str]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain dicts and lists, ready for JSON."""
-        plain = asdict(self)
-        for split in plain["splits"].values():
-            for name in ("set_sizes", "n_windows"):
-                split[name] = {str(size): n for size, n in split[name].items()}
-        for name in ("unseen", "shared_texts"):
-            plain[name] = list(plain[name])
-        return plain
-
     def warnings(self) -> list[str]:
         """Return what a user should correct before training, one sentence each."""
         shared = [
@@ -130,11 +119,6 @@ class DatasetStatistics:
         ]
         of_splits = [_warnings_of_split(name, split) for name, split in self.splits.items()]
         return [*shared, *unseen, *chain.from_iterable(of_splits)]
-
-    def describe_cut(self) -> str | None:
-        """Return which share of documents a model over words cuts by default; None if none."""
-        n_windows = {name: split.n_windows for name, split in self.splits.items()}
-        return describe_cut_documents(n_windows, TextSettings())
 
 
 def dataset_statistics(
