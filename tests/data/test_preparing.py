@@ -73,16 +73,6 @@ def test_where_batches_end_changes_nothing(
             assert other.read_bytes() == file.read_bytes(), file.name
 
 
-def test_preparing_twice_gives_the_same_bytes(small_prepared, small_examples, tmp_path):
-    streams = {name: partial(iter, each) for name, each in small_examples.items()}
-    source = {"synthetic": True}
-    again = prepare(streams, tmp_path / "p", "newsroom", TextSettings(), source)
-    files = sorted(file.relative_to(again.folder) for file in again.folder.rglob("*.*"))
-    assert files
-    for file in files:
-        assert (again.folder / file).read_bytes() == (small_prepared.folder / file).read_bytes()
-
-
 def test_labels_that_train_never_had_follow_the_others(tmp_path):
     prepared = prepared_from(
         tmp_path / "p",

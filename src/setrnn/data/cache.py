@@ -81,11 +81,17 @@ class Source:
 
     def open(self) -> Dataset:
         """Find the splits; read nothing yet."""
-        dataset = self._open_data()
-        if not self.unlabelled:
-            return dataset
-        splits = {**dataset.splits, UNLABELLED: self._open_unlabelled()}
-        return replace(dataset, splits=splits)
+        dataset = open_dataset(self.places, self.options, self.reader)
+        splits = dict(dataset.splits)
+        if self.valid is not None:
+            found = open_dataset(self.valid, self.options, self.reader).splits
+            if len(found) != 1:
+                raise DataError(f"{self.valid} must be one file: it holds {', '.join(found)}.")
+            (splits["valid"],) = found.values()
+        if self.unlabelled:
+            splits[UNLABELLED] = self._open_unlabelled()
+        dataset = replace(dataset, splits=splits)
+        return with_valid(dataset) if self.cut_valid else dataset
 
     def _open_unlabelled(self) -> Split:
         """Join the files of texts without labels; labels that they have are not read."""
@@ -98,17 +104,13 @@ class Source:
         if not all(part.files for part in parts):
             raise DataError("Texts without labels must be in files. Write them to a .jsonl file.")
 
-        return join_splits([(part.files[0], _without_labels(part)) for part in parts], "none")
+        def read(split: Split, bad_rows: BadRows) -> Iterator[Example]:
+            for example in split.read(bad_rows):
+                yield replace(example, labels=(), unknown=(), complete=True)
 
-    def _open_data(self) -> Dataset:
-        dataset = open_dataset(self.places, self.options, self.reader)
-        if self.valid is None:
-            return with_valid(dataset) if self.cut_valid else dataset
-        valid = open_dataset(self.valid, self.options, self.reader)
-        if len(valid.splits) != 1:
-            raise DataError(f"{self.valid} must be one file: it holds {', '.join(valid.splits)}.")
-        (split,) = valid.splits.values()
-        return Dataset(dataset.name, dataset.place, {**dataset.splits, "valid": split})
+        return join_splits(
+            [(part.files[0], Split(part.files, partial(read, part))) for part in parts], "none"
+        )
 
 
 def read_source(data: object) -> Source | None:
@@ -268,14 +270,6 @@ def cache_folder() -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "setrnn"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "setrnn"
-
-
-def _without_labels(split: Split) -> Split:
-    def read(bad_rows: BadRows) -> Iterator[Example]:
-        for example in split.read(bad_rows):
-            yield replace(example, labels=(), unknown=(), complete=True)
-
-    return Split(split.files, read)
 
 
 def _hash_content(file: Path) -> str:

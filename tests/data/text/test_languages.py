@@ -1,7 +1,6 @@
 # ruff: noqa: RUF001
 import hashlib
-import json
-from itertools import islice
+from itertools import islice, pairwise
 from unicodedata import normalize
 
 import numpy as np
@@ -9,16 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setrnn.config import TextSettings, load_config
+from setrnn.config import TextSettings
 from setrnn.data import newsroom
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.example import Example
 from setrnn.data.prepared import Prepared
-from setrnn.data.preparing import prepare
+from setrnn.data.read import write_examples
 from setrnn.data.text.alignment import words_of
 from setrnn.data.text.languages import (
+    MAX_TEXTS,
     detect_language,
     find_language,
+    keep_some_texts,
     read_lists,
     read_stop_words,
     settle_language,
@@ -211,22 +212,6 @@ def test_save_load_and_update_keep_the_way(tmp_path, language):
     assert longer.token_to_id(STOP_WORDS) == encoder.n_tokens + 2
 
 
-def test_the_language_is_settled_once_and_kept_with_the_data(tmp_path):
-    examples = [Example(str(n), SENTENCES["german"], ("a",)) for n in range(3)]
-    made = prepare({"train": lambda: examples}, tmp_path / "made", "x", TextSettings(), {})
-    assert Prepared(made.folder).text_settings.language == "german"
-    assert "German" in made.language_note
-    file = tmp_path / "data.jsonl"
-    rows = [{"text": each.text, "labels": ["a"]} for each in examples]
-    file.write_text("\n".join(map(json.dumps, rows)))
-    found = open_prepared(Source(str(file)), TextSettings(), tmp_path)
-    assert found.text_settings.language == "german"
-    assert open_prepared(Source(str(file)), TextSettings(), tmp_path).folder == found.folder
-    given = open_prepared(Source(str(file)), TextSettings(language="none"), tmp_path)
-    assert (given.text_settings.language, given.folder != found.folder) == ("none", True)
-    assert load_config(overrides=["text.language=de"]).text.language == "de"
-
-
 @pytest.mark.parametrize(
     "part", ["เ", "\u1000\u103a", "\u1780\u17d2", "ー", "\u1000\u1039", "e\u0301"]
 )
@@ -234,3 +219,24 @@ def test_a_long_run_of_one_unit_takes_linear_time(part):
     text = part * (100_000 // len(part))
     assert split_words(text, "none")
     assert len(encoder_of(["a"], "none").encode([text])) == 1
+
+
+def test_the_language_is_kept_with_the_data(tmp_path):
+    examples = [Example(str(n), SENTENCES["german"], ("a",)) for n in range(3)]
+    write_examples(examples, tmp_path / "data.jsonl")
+    source = Source(str(tmp_path / "data.jsonl"))
+    found = open_prepared(source, TextSettings(), tmp_path)
+    assert Prepared(found.folder).text_settings.language == "german"
+    assert "German" in found.language_note
+    given = open_prepared(source, TextSettings(language="none"), tmp_path)
+    assert (given.text_settings.language, given.folder != found.folder) == ("none", True)
+
+
+def test_texts_to_find_the_language_are_spread_over_all_documents():
+    kept = []
+    examples = (Example(str(n), str(n)) for n in range(10_000))
+    assert len(list(keep_some_texts(examples, kept))) == 10_000
+    numbers = [int(each) for each in kept]
+    assert MAX_TEXTS / 2 <= len(numbers) <= MAX_TEXTS
+    assert len({b - a for a, b in pairwise(numbers)}) == 1
+    assert numbers[-1] > 9_900
