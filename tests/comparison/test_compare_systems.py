@@ -189,18 +189,6 @@ def test_quick_has_one_seed_and_small_settings(compare, ran, out):
     assert record.config["training"]["epochs"] == 1  # the given setting counts most
 
 
-def test_settings_come_from_the_preset_then_the_file_then_the_single_ones(
-    small_prepared, ran, out, tmp_path
-):
-    file = tmp_path / "settings.json"
-    file.write_text(json.dumps({"classical": {"l1": 0.5, "l2": 0.5}}))
-    single = {"classical.l2": 0.25, "search.beam_width": 3}
-    setrnn.compare(small_prepared, "br", out=out, preset="paper", config=file, settings=single)
-    config = records_of(out)["br-0"].config
-    assert (config["classical"]["l1"], config["classical"]["l2"]) == (0.5, 0.25)
-    assert (config["model"]["decoder_units"], config["search"]["beam_width"]) == (300, 3)
-
-
 def test_the_budget_and_the_jobs_reach_the_run(compare, monkeypatch):
     tasks = []
 

@@ -6,7 +6,6 @@ from functools import partial
 import pytest
 
 from setrnn.comparison.compare import open_comparable, open_comparison
-from setrnn.comparison.records import Comparison
 from setrnn.config import TextSettings
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.preparing import prepare
@@ -33,11 +32,6 @@ def test_a_comparison_holds_the_test_part_as_prepared(comparison, small_prepared
     assert list(comparison.unseen_sets) == unseen
     lengths = small_prepared.split("test").tokens.lengths
     assert comparison.mean_words["test"] == pytest.approx(lengths.mean(), abs=0.01)
-
-
-def test_a_comparison_opened_again_is_the_same(comparison, small_prepared, tmp_path):
-    assert open_comparison(tmp_path / "out", small_prepared) == comparison
-    assert Comparison.load(tmp_path / "out") == comparison
 
 
 @pytest.mark.usefixtures("comparison")

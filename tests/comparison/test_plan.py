@@ -9,11 +9,10 @@ from made_comparison import made_comparison
 from setrnn.comparison.compare import open_comparison
 from setrnn.comparison.plan import (
     expect_seconds,
-    find_done,
     find_methods,
     refuse_unequal_treatment,
 )
-from setrnn.comparison.records import Failure, load_records
+from setrnn.comparison.records import load_records
 from setrnn.comparison.run import Task
 from setrnn.config import Config, load_config
 from setrnn.errors import ConfigError, DataError
@@ -53,16 +52,6 @@ def test_all_is_every_method_but_later_ones_and_names_keep_the_order_of_the_tabl
 def test_names_that_are_no_methods_are_refused(names, message):
     with pytest.raises(ConfigError, match=message):
         find_methods(names)
-
-
-def test_runs_that_failed_or_whose_record_is_damaged_are_done_again(comparison, task):
-    tasks = [replace(task, method=method) for method in ("br", "pcc", "br-support")]
-    for each in tasks:
-        fake_run(each).save(task.folder)
-    replace(fake_run(tasks[1]), failure=Failure("ValueError", "no")).save(task.folder)
-    (task.folder / "runs" / "br-support-0.json").write_bytes(b"")
-    records = load_records(task.folder, comparison)
-    assert [each.name for each in find_done(records, tasks)] == ["br-0"]
 
 
 def test_a_damaged_file_of_the_comparison_is_made_again_once_removed(

@@ -17,8 +17,6 @@ from setrnn.tagging.documents import prepared_batches
 from setrnn.tagging.evaluate import measure_rules
 from setrnn.tagging.loading import load
 from setrnn.tagging.trust.calibrate import calibrate
-from setrnn.training.loop import is_out_of_time
-from setrnn.training.run_folder import Position
 from small_taggers import SMALL, SMALL_OVERRIDES
 
 
@@ -94,15 +92,6 @@ def test_a_budget_ends_training_before_it_is_over(small_prepared, tmp_path):
     assert 1 <= len(record.epochs) < 50
     assert record.treatment["was_cut_by_budget"]
     assert record.test is not None
-
-
-def test_one_more_epoch_must_fit_the_time():
-    position = Position()
-    assert not is_out_of_time(position, 99.0, 1.0)  # one epoch at least
-    position.epoch = 4
-    assert not is_out_of_time(position, 8.0, 10.0)
-    assert is_out_of_time(position, 8.1, 10.0)
-    assert not is_out_of_time(position, 8.1, None)
 
 
 def test_the_entropy_of_known_distributions():

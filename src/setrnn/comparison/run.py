@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from setrnn import __version__
 from setrnn.comparison.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
@@ -105,7 +106,7 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
     accepted = _accept_labels(tagger, marginals, measured["test"][method.rule].predictions)
     test = replace(test, **accepted)
     epochs, weights = tagger.notes.get("epochs", []), tagger.system.arrays().values()
-    training = task.config.training
+    training, is_gpu = task.config.training, tagger.system.device_name == "cuda"
     is_short = 0 < len(epochs) < training.epochs
     was_cut = task.budget_seconds is not None and is_short and training.patience == 0
     return Record(
@@ -122,14 +123,14 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
             **({"members": list(task.members)} if task.members else {}),
             **({"starts_from": task.starts_from} if task.starts_from else {}),
         },
-        environment=_environment(task, tagger),
+        environment=_environment(is_gpu),
         costs=Costs(
             training_seconds=round(seconds, 2),
             training_documents_per_second=_training_speed(prepared, epochs, seconds),
             prediction_documents_per_second=round(speed, 1),
             total_seconds=round(max(seconds, time.perf_counter() - start), 2),
             peak_memory_bytes=_peak_memory(),
-            peak_gpu_bytes=_peak_gpu_memory(),
+            peak_gpu_bytes=torch.cuda.max_memory_allocated() if is_gpu else None,
             n_parameters=sum(each.size for each in weights if each.dtype.kind == "f"),
             n_jobs=task.n_jobs,
         ),
@@ -160,6 +161,11 @@ def _train(task: Task, method: Method, prepared: Prepared, on_progress: OnProgre
         detail = "training" if epoch is None else f"epoch {epoch.number}/{epoch.n_epochs}"
         on_progress(_progress("training", event.share, detail))
 
+    start, first = None, task.folder / MODELS / task.starts_from
+    if task.starts_from and first.is_dir():
+        found = load(first, device="cpu")
+        if found.config == fit_to_data(task.config, prepared):
+            start = Start.of(found.system)
     options = TrainOptions(
         device=task.device,
         run_folder=task.run_folder if method.is_network else None,
@@ -167,19 +173,10 @@ def _train(task: Task, method: Method, prepared: Prepared, on_progress: OnProgre
         wait=True,  # for a run whose comparison was killed: it is about to stop
         max_seconds=task.budget_seconds,
         on_progress=report,
+        start=start,
     )
-    options = replace(options, start=_find_start(task, prepared))
     out = task.folder / MODELS / task.name if task.keep_model else None
     return train_prepared(prepared, method, task.config, options, out)
-
-
-def _find_start(task: Task, prepared: Prepared) -> Start | None:
-    """Return the network to start from; None if there is none with these settings."""
-    folder = task.folder / MODELS / task.starts_from
-    if not task.starts_from or not folder.is_dir():
-        return None
-    tagger = load(folder, device="cpu")
-    return Start.of(tagger.system) if tagger.config == fit_to_data(task.config, prepared) else None
 
 
 def _mix(task: Task, method: Method, prepared: Prepared, on_progress: OnProgress) -> Tagger:
@@ -222,19 +219,15 @@ def _test_results(
             for each in next(iter(measured.values())).true_log_probs
         ],
     )
-    system = tagger.system
+    system, test, n_labels = tagger.system, prepared.split("test"), len(prepared.labels)
     if not isinstance(system, RecurrentSystem):
         return results, []
-    test = prepared.split("test")
-    sets = Ragged.from_lists(predicted["set"])
-    is_known = np.array([bool((row < len(prepared.labels)).all()) for row in test.labels])
-    true_sets = [
-        row.tolist() if known else [] for row, known in zip(test.labels, is_known, strict=True)
-    ]
-    known_sets = Ragged.from_lists(true_sets)
+    known_sets = Ragged.from_lists(
+        [row.tolist() if (row < n_labels).all() else [] for row in test.labels]
+    )
     results = replace(
         results,
-        order_entropy=order_entropies(system, test.tokens, sets),
+        order_entropy=order_entropies(system, test.tokens, Ragged.from_lists(predicted["set"])),
         true_orders=best_orders(system, test.tokens, known_sets),
         set_sums=measure_set_sums(system, test.tokens, known_sets),
     )
@@ -293,12 +286,10 @@ def _training_speed(
     return round(n_documents / max(seconds, 1e-9), 1)
 
 
-def _environment(task: Task, tagger: Tagger) -> dict[str, Any]:
+def _environment(is_gpu: bool) -> dict[str, Any]:
     import scipy
     import sklearn
-    import torch
 
-    is_gpu = tagger.system.device_name == "cuda"
     return {
         "setrnn": __version__,
         "python": platform.python_version(),
@@ -320,9 +311,3 @@ def _peak_memory() -> int:
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
-
-
-def _peak_gpu_memory() -> int | None:
-    import torch
-
-    return torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None

@@ -7,13 +7,12 @@ import pytest
 import setrnn
 from setrnn.data import newsroom
 from setrnn.data.read import write_examples
-from setrnn.errors import ConfigError, DataError
+from setrnn.errors import DataError
 from setrnn.systems.rules import RULES
 from setrnn.tagging.loading import load
 from setrnn.tagging.trust.acceptance import Acceptance
 from setrnn.tagging.trust.calibrate import calibrate, fit_calibration, keep_targets
 from setrnn.tagging.trust.saved import MIN_DOCUMENTS, Calibration
-from setrnn.tagging.trust.sets import Scaling
 
 
 @pytest.fixture(scope="module")
@@ -135,18 +134,6 @@ def test_other_rules_keep_their_targets(taggers, valid):
     assert both.acceptance["sequence"] == first.acceptance["sequence"]
 
 
-def test_the_number_of_candidates_changes_with_nothing_but_the_calibration(taggers, valid):
-    tagger = taggers["br-support"]
-    calibration = fit_calibration(tagger, valid)
-    other = replace(calibration, scalings={"sets": Scaling(2, 3.0)})
-    texts, features = texts_of(valid[:10])
-    for each in (calibration, other):
-        after = replace(tagger, calibration=each)
-        few = [found.probability for found in after.tag(texts, "set", 1, features)]
-        lots = [found.probability for found in after.tag(texts, "set", 40, features)]
-        assert few == pytest.approx(lots, rel=1e-12)
-
-
 @pytest.mark.parametrize(
     ("labels", "n", "message"),
     [
@@ -160,16 +147,6 @@ def test_documents_that_cannot_be_calibrated_on_are_refused(taggers, valid, labe
     documents = [each if labels is None else replace(each, labels=labels) for each in valid[:n]]
     with pytest.raises(DataError, match=message):
         fit_calibration(taggers["br"], documents)
-
-
-@pytest.mark.parametrize("wrong", [{"target": 1.0}, {"confidence": 0}])
-def test_impossible_targets_are_refused_before_anything_is_read(taggers, wrong):
-    def never():
-        raise AssertionError("it read documents")
-        yield
-
-    with pytest.raises(ConfigError, match="between 0 and 1"):
-        calibrate(taggers["br"], never(), **wrong)
 
 
 TARGET = 0.35
