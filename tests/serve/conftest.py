@@ -11,6 +11,11 @@ from small_taggers import with_thresholds
 
 
 @pytest.fixture(scope="session")
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
 def served(taggers):
     """Two models: the first recurrent, with an acceptance; the second not."""
     recurrent = with_thresholds(taggers["set-rnn"])

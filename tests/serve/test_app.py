@@ -48,36 +48,30 @@ async def held_up(app, held):
     return first
 
 
-def test_a_full_queue_answers_503_and_when_to_come_back(served, held):
+@pytest.mark.anyio
+async def test_a_full_queue_answers_503_and_when_to_come_back(served, held):
     app = make_app(Registry.of(*served), ServeSettings(queue=2, batch_ms=0, workers=1))
-
-    async def run():
-        first = await held_up(app, held)
-        waiting = asyncio.create_task(asked(app, [part(tag_body("a", "b"))]))
-        await until(lambda: queue_of(app).n_waiting == 2)
-        status, headers, body = await asked(app, [part(tag_body("c"))])
-        assert status == 503
-        assert 1 <= int(headers["retry-after"]) <= 30
-        assert json.loads(body)["type"] == "urn:setrnn:problem:queue-full"
-        held.opened.set()
-        assert {status for status, _, _ in await asyncio.gather(first, waiting)} == {200}
-        await queue_of(app).close()
-
-    asyncio.run(run())
+    first = await held_up(app, held)
+    waiting = asyncio.create_task(asked(app, [part(tag_body("a", "b"))]))
+    await until(lambda: queue_of(app).n_waiting == 2)
+    status, headers, body = await asked(app, [part(tag_body("c"))])
+    assert status == 503
+    assert 1 <= int(headers["retry-after"]) <= 30
+    assert json.loads(body)["type"] == "urn:setrnn:problem:queue-full"
+    held.opened.set()
+    assert {status for status, _, _ in await asyncio.gather(first, waiting)} == {200}
+    await queue_of(app).close()
 
 
-def test_a_request_whose_client_left_is_not_worked_on(served, held):
+@pytest.mark.anyio
+async def test_a_request_whose_client_left_is_not_worked_on(served, held):
     app = make_app(Registry.of(*served), ServeSettings(batch_ms=0, workers=1))
-
-    async def run():
-        first = await held_up(app, held)
-        await asked(app, [part(tag_body("gone")), leaving(after=0.05)])
-        assert queue_of(app).n_waiting == 0
-        held.opened.set()
-        assert (await first)[0] == 200
-        await queue_of(app).close()
-
-    asyncio.run(run())
+    first = await held_up(app, held)
+    await asked(app, [part(tag_body("gone")), leaving(after=0.05)])
+    assert queue_of(app).n_waiting == 0
+    held.opened.set()
+    assert (await first)[0] == 200
+    await queue_of(app).close()
     assert held.texts == ["first"]
 
 
@@ -134,34 +128,6 @@ def test_what_fails_here_is_answered_500_without_a_word_of_it(ask_in_vain, caplo
     assert MARKER not in body.decode() + out + err + caplog.text
 
 
-def test_a_panic_of_a_library_is_answered_500_and_the_next_request_200(served, monkeypatch, caplog):
-    class PanicError(BaseException):
-        pass
-
-    run_well = Tagging.run
-
-    def run_or_panic(self, documents):
-        if any(MARKER in text for text, _ in documents):
-            raise PanicError(documents)
-        return run_well(self, documents)
-
-    monkeypatch.setattr(Tagging, "run", run_or_panic)
-    app = make_app(Registry.of(*served), ServeSettings(workers=2))
-
-    async def run():
-        for _ in range(3):
-            status, _, body = await asked(app, [part(tag_body(MARKER))])
-            assert status == 500
-            assert json.loads(body)["type"] == "urn:setrnn:problem:internal"
-        status, _, _ = await asyncio.wait_for(asked(app, [part(tag_body("x"))]), 10)
-        assert status == 200
-        await queue_of(app).close()
-
-    asyncio.run(run())
-    assert "failed: PanicError at test_app.py" in caplog.text
-    assert MARKER not in caplog.text
-
-
 def test_a_log_that_cannot_be_written_shows_no_text_either(ask_in_vain, capfd):
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
@@ -178,20 +144,17 @@ def test_a_log_that_cannot_be_written_shows_no_text_either(ask_in_vain, capfd):
     assert MARKER not in out + err
 
 
-def test_until_models_are_loaded_it_is_alive_but_not_ready():
+@pytest.mark.anyio
+async def test_until_models_are_loaded_it_is_alive_but_not_ready():
     app = make_app(Registry({"later": Path("later")}))
-
-    async def run():
-        for path, wanted in (("/healthz", 200), ("/readyz", 503), ("/v1/models", 503)):
-            status, headers, _ = await asked(app, [], path=path, method="GET")
-            assert status == wanted
-            assert ("retry-after" in headers) == (wanted == 503)
-        status, headers, body = await asked(app, [part(tag_body("x"))])
-        assert status == 503
-        assert int(headers["retry-after"]) >= 1
-        assert json.loads(body)["type"] == "urn:setrnn:problem:not-ready"
-
-    asyncio.run(run())
+    for path, wanted in (("/healthz", 200), ("/readyz", 503), ("/v1/models", 503)):
+        status, headers, _ = await asked(app, [], path=path, method="GET")
+        assert status == wanted
+        assert ("retry-after" in headers) == (wanted == 503)
+    status, headers, body = await asked(app, [part(tag_body("x"))])
+    assert status == 503
+    assert int(headers["retry-after"]) >= 1
+    assert json.loads(body)["type"] == "urn:setrnn:problem:not-ready"
 
 
 def test_metrics_name_routes_and_never_what_was_sent(client):

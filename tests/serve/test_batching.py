@@ -8,6 +8,8 @@ from asgi import until
 from setrnn.serve import batching
 from setrnn.serve.batching import Batcher, QueueFullError, WorkError
 
+pytestmark = pytest.mark.anyio
+
 
 @dataclass(frozen=True)
 class Doubling:
@@ -33,8 +35,17 @@ def opened(work):
     return work
 
 
-def batcher(max_batch=8, max_waiting=100, wait_seconds=0.0, **options):
-    return Batcher(max_batch, max_waiting, wait_seconds, **options)
+@pytest.fixture
+async def batcher():
+    made = []
+
+    def make(max_batch=8, max_waiting=100, wait_seconds=0.0, **options):
+        made.append(Batcher(max_batch, max_waiting, wait_seconds, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        await each.close()
 
 
 async def begun(queue, work):
@@ -44,238 +55,159 @@ async def begun(queue, work):
     return first
 
 
-def test_requests_are_gathered_while_a_batch_is_under_way():
-    async def run():
-        queue, work = batcher(), Doubling()
-        first = await begun(queue, work)
-        others = [queue.submit(work, [number, number + 10]) for number in (1, 2, 3)]
-        work.gate.set()
-        assert await asyncio.gather(first, *others) == [[0], [2, 22], [4, 24], [6, 26]]
-        assert work.batches == [[0], [1, 11, 2, 12, 3, 13]]
-        await queue.close()
-
-    asyncio.run(run())
+async def test_requests_are_gathered_while_a_batch_is_under_way(batcher):
+    queue, work = batcher(), Doubling()
+    first = await begun(queue, work)
+    others = [queue.submit(work, [number, number + 10]) for number in (1, 2, 3)]
+    work.gate.set()
+    assert await asyncio.gather(first, *others) == [[0], [2, 22], [4, 24], [6, 26]]
+    assert work.batches == [[0], [1, 11, 2, 12, 3, 13]]
 
 
-def test_the_first_request_waits_a_moment_for_others():
-    async def run():
-        queue, work = batcher(wait_seconds=5), opened(Doubling())
-        first = queue.submit(work, [1])
-        await asyncio.sleep(0.05)
-        assert work.batches == []
-        second = queue.submit(work, list(range(7)))  # a full batch waits no longer
-        await asyncio.wait_for(asyncio.gather(first, second), 2)
-        assert len(work.batches) == 1
-        await queue.close()
-
-    asyncio.run(run())
+async def test_the_first_request_waits_a_moment_for_others(batcher):
+    queue, work = batcher(wait_seconds=5), opened(Doubling())
+    first = queue.submit(work, [1])
+    await asyncio.sleep(0.05)
+    assert work.batches == []
+    second = queue.submit(work, list(range(7)))  # a full batch waits no longer
+    await asyncio.wait_for(asyncio.gather(first, second), 2)
+    assert len(work.batches) == 1
 
 
-def test_a_lone_request_does_not_wait_longer_than_the_moment():
-    async def run():
-        queue, work = batcher(wait_seconds=0.02), opened(Doubling())
-        assert await asyncio.wait_for(queue.submit(work, [1]), 2) == [2]
-        await queue.close()
-
-    asyncio.run(run())
+async def test_a_lone_request_does_not_wait_longer_than_the_moment(batcher):
+    queue, work = batcher(wait_seconds=0.02), opened(Doubling())
+    assert await asyncio.wait_for(queue.submit(work, [1]), 2) == [2]
 
 
-def test_a_batch_waits_as_long_as_requests_arrive_but_not_for_ever(monkeypatch):
-    async def run():
+async def test_a_batch_waits_as_long_as_requests_arrive_but_not_for_ever(batcher, monkeypatch):
+    async def list_batches():
         queue, work = batcher(wait_seconds=0.2), opened(Doubling())
         results = []
         for number in range(6):
             results.append(queue.submit(work, [number]))
             await asyncio.sleep(0.05)  # 0.3 in all
         await asyncio.gather(*results)
-        await queue.close()
         return work.batches
 
-    assert asyncio.run(run()) == [[0, 1, 2, 3, 4, 5]]
+    assert await list_batches() == [[0, 1, 2, 3, 4, 5]]
     monkeypatch.setattr(batching, "MOST_WAITS", 1)
-    first, *others = asyncio.run(run())
+    first, *others = await list_batches()
     assert first[0] == 0
     assert others
 
 
-def test_a_batch_does_not_wait_if_no_other_request_can_come():
-    async def run():
-        work = opened(Doubling())
-        queue = batcher(wait_seconds=5, may_come=lambda: queue.n_pending < 2)
-        first = queue.submit(work, [1])
-        await asyncio.sleep(0.05)
-        assert work.batches == []
-        second = queue.submit(work, [2])
-        assert await asyncio.wait_for(asyncio.gather(first, second), 2) == [[2], [4]]
-        assert work.batches == [[1, 2]]
-        await asyncio.sleep(0)
-        assert queue.n_pending == 0
-        await queue.close()
-
-    asyncio.run(run())
+async def test_a_batch_does_not_wait_if_no_other_request_can_come(batcher):
+    work = opened(Doubling())
+    queue = batcher(wait_seconds=5, may_come=lambda: queue.n_pending < 2)
+    first = queue.submit(work, [1])
+    await asyncio.sleep(0.05)
+    assert work.batches == []
+    second = queue.submit(work, [2])
+    assert await asyncio.wait_for(asyncio.gather(first, second), 2) == [[2], [4]]
+    assert work.batches == [[1, 2]]
+    await asyncio.sleep(0)
+    assert queue.n_pending == 0
 
 
-def test_batches_are_bounded_and_keep_the_order():
-    async def run():
-        queue, work = batcher(max_batch=4), Doubling()
-        first = await begun(queue, work)
-        others = [queue.submit(work, [n] * 3) for n in (1, 2)] + [queue.submit(work, [3] * 9)]
-        work.gate.set()
-        assert await asyncio.gather(first, *others) == [[0], [2] * 3, [4] * 3, [6] * 9]
-        assert work.batches == [[0], [1] * 3, [2] * 3, [3] * 4, [3] * 4, [3]]  # the last was cut
-        await queue.close()
-
-    asyncio.run(run())
+async def test_batches_are_bounded_and_keep_the_order(batcher):
+    queue, work = batcher(max_batch=4), Doubling()
+    first = await begun(queue, work)
+    others = [queue.submit(work, [n] * 3) for n in (1, 2)] + [queue.submit(work, [3] * 9)]
+    work.gate.set()
+    assert await asyncio.gather(first, *others) == [[0], [2] * 3, [4] * 3, [6] * 9]
+    assert work.batches == [[0], [1] * 3, [2] * 3, [3] * 4, [3] * 4, [3]]  # the last was cut
 
 
-def test_works_of_another_kind_are_batches_of_their_own():
-    async def run():
-        queue, work, other = batcher(), Doubling("one"), opened(Doubling("other"))
-        first = await begun(queue, work)
-        alike = Doubling("one", work.batches, work.gate)
-        rest = [queue.submit(each, [1]) for each in (work, other, alike)]
-        work.gate.set()
-        await asyncio.gather(first, *rest)
-        assert work.batches == [[0], [1, 1]]
-        assert other.batches == [[1]]
-        await queue.close()
-
-    asyncio.run(run())
+async def test_works_of_another_kind_are_batches_of_their_own(batcher):
+    queue, work, other = batcher(), Doubling("one"), opened(Doubling("other"))
+    first = await begun(queue, work)
+    alike = Doubling("one", work.batches, work.gate)
+    rest = [queue.submit(each, [1]) for each in (work, other, alike)]
+    work.gate.set()
+    await asyncio.gather(first, *rest)
+    assert work.batches == [[0], [1, 1]]
+    assert other.batches == [[1]]
 
 
-def test_a_full_queue_refuses_and_takes_again_when_there_is_room():
-    async def run():
-        queue, work = batcher(max_waiting=4), Doubling()
-        first = await begun(queue, work)
-        waiting = queue.submit(work, [1, 2, 3])
-        with pytest.raises(QueueFullError) as full:
-            queue.submit(work, [4, 5])
-        assert full.value.retry_after >= 1
-        fourth = queue.submit(work, [4])
-        work.gate.set()
-        await asyncio.gather(first, waiting, fourth)
-        assert await queue.submit(work, list(range(9))) == [2 * each for each in range(9)]
-        await queue.close()
-
-    asyncio.run(run())
+async def test_a_full_queue_refuses_and_takes_again_when_there_is_room(batcher):
+    queue, work = batcher(max_waiting=4), Doubling()
+    first = await begun(queue, work)
+    waiting = queue.submit(work, [1, 2, 3])
+    with pytest.raises(QueueFullError) as full:
+        queue.submit(work, [4, 5])
+    assert full.value.retry_after >= 1
+    fourth = queue.submit(work, [4])
+    work.gate.set()
+    await asyncio.gather(first, waiting, fourth)
+    assert await queue.submit(work, list(range(9))) == [2 * each for each in range(9)]
 
 
-def test_a_request_that_is_given_up_before_it_begins_is_not_worked_on():
-    async def run():
-        queue, work = batcher(), Doubling()
-        first = await begun(queue, work)
-        gone, kept = queue.submit(work, [1]), queue.submit(work, [2])
-        gone.cancel()
-        await asyncio.sleep(0)
-        assert queue.n_waiting == 1
-        work.gate.set()
-        assert await asyncio.gather(first, kept) == [[0], [4]]
-        assert work.batches == [[0], [2]]
-        await queue.close()
-
-    asyncio.run(run())
+async def test_a_request_that_is_given_up_before_it_begins_is_not_worked_on(batcher):
+    queue, work = batcher(), Doubling()
+    first = await begun(queue, work)
+    gone, kept = queue.submit(work, [1]), queue.submit(work, [2])
+    gone.cancel()
+    await asyncio.sleep(0)
+    assert queue.n_waiting == 1
+    work.gate.set()
+    assert await asyncio.gather(first, kept) == [[0], [4]]
+    assert work.batches == [[0], [2]]
 
 
-def test_a_request_that_is_given_up_under_way_harms_no_other():
-    async def run():
-        queue, work = batcher(), Doubling()
-        gone = await begun(queue, work)
-        gone.cancel()
-        kept = queue.submit(work, [2])
-        work.gate.set()
-        assert await kept == [4]
-        await queue.close()
-
-    asyncio.run(run())
+async def test_a_request_that_is_given_up_under_way_harms_no_other(batcher):
+    queue, work = batcher(), Doubling()
+    gone = await begun(queue, work)
+    gone.cancel()
+    kept = queue.submit(work, [2])
+    work.gate.set()
+    assert await kept == [4]
 
 
-def test_a_failing_request_fails_alone():
-    async def run():
-        queue, work = batcher(), Doubling()
-        first = await begun(queue, work)
-        good, bad, fine = (queue.submit(work, [each]) for each in (1, -1, 2))
-        work.gate.set()
-        results = await asyncio.gather(first, good, bad, fine, return_exceptions=True)
-        assert results[0] == [0]
-        assert results[1] == [2]
-        assert isinstance(results[2], ValueError)
-        assert results[3] == [4]
-        assert await queue.submit(work, [5]) == [10]
-        await queue.close()
-
-    asyncio.run(run())
+async def test_a_failing_request_fails_alone(batcher):
+    queue, work = batcher(), Doubling()
+    first = await begun(queue, work)
+    good, bad, fine = (queue.submit(work, [each]) for each in (1, -1, 2))
+    work.gate.set()
+    results = await asyncio.gather(first, good, bad, fine, return_exceptions=True)
+    assert results[0] == [0]
+    assert results[1] == [2]
+    assert isinstance(results[2], ValueError)
+    assert results[3] == [4]
+    assert await queue.submit(work, [5]) == [10]
 
 
-def test_one_thread_that_is_not_the_loops_works():
-    async def run():
-        queue, work = batcher(), opened(Doubling())
-        for number in range(5):
-            await queue.submit(work, [number])
-        assert len(work.threads) == 1
-        assert threading.get_ident() not in work.threads
-        await queue.close()
-
-    asyncio.run(run())
-
-
-def test_several_batches_are_under_way_at_once():
-    async def run():
-        queue, work = batcher(n_workers=2), Doubling()
-        first, second = await begun(queue, work), await begun(queue, work)
-        third = queue.submit(work, [3])
-        await asyncio.sleep(0.02)
-        assert queue.n_waiting == 1  # both threads are busy
-        work.gate.set()
-        assert await asyncio.gather(first, second, third) == [[0], [0], [6]]
-        assert len(work.threads) == 2
-        await queue.close()
-
-    asyncio.run(run())
+async def test_several_batches_are_under_way_at_once(batcher):
+    queue, work = batcher(n_workers=2), Doubling()
+    first, second = await begun(queue, work), await begun(queue, work)
+    third = queue.submit(work, [3])
+    await asyncio.sleep(0.02)
+    assert queue.n_waiting == 1  # both threads are busy
+    work.gate.set()
+    assert await asyncio.gather(first, second, third) == [[0], [0], [6]]
+    assert len(work.threads) == 2
 
 
-def test_idle_threads_take_even_shares_of_what_waits():
-    async def run():
-        queue, work = batcher(max_batch=100, wait_seconds=0.01, n_workers=2), Doubling()
-        found = [queue.submit(work, [number]) for number in range(80)]
-        await until(lambda: queue.n_waiting == 0)  # both threads are busy until the gate opens
-        work.gate.set()
-        assert await asyncio.gather(*found) == [[2 * number] for number in range(80)]
-        assert sorted(work.batches) == [list(range(40)), list(range(40, 80))]
-        few = [queue.submit(work, [number]) for number in range(12)]
-        await asyncio.gather(*few)
-        assert work.batches[2:] == [list(range(12))]  # too few to be worth sharing
-        await queue.close()
-
-    asyncio.run(run())
+async def test_idle_threads_take_even_shares_of_what_waits(batcher):
+    queue, work = batcher(max_batch=100, wait_seconds=0.01, n_workers=2), Doubling()
+    found = [queue.submit(work, [number]) for number in range(80)]
+    await until(lambda: queue.n_waiting == 0)  # both threads are busy until the gate opens
+    work.gate.set()
+    assert await asyncio.gather(*found) == [[2 * number] for number in range(80)]
+    assert sorted(work.batches) == [list(range(40)), list(range(40, 80))]
+    few = [queue.submit(work, [number]) for number in range(12)]
+    await asyncio.gather(*few)
+    assert work.batches[2:] == [list(range(12))]  # too few to be worth sharing
 
 
-def test_batches_are_told_of():
-    async def run():
-        sizes = []
-        queue, work = batcher(on_batch=sizes.append), Doubling()
-        first = await begun(queue, work)
-        others = [queue.submit(work, [1, 2]), queue.submit(work, [3])]
-        work.gate.set()
-        await asyncio.gather(first, *others)
-        assert sizes == [1, 3]
-        await queue.close()
-
-    asyncio.run(run())
-
-
-def test_nothing_hangs_when_it_is_closed_and_it_opens_again():
-    async def run():
-        queue, work = batcher(), Doubling()
-        first = await begun(queue, work)
-        waiting = queue.submit(work, [1])
-        work.gate.set()
-        await queue.close()
-        assert first.done()
-        assert waiting.done()
-        assert await queue.submit(work, [5]) == [10]
-        await queue.close()
-
-    asyncio.run(run())
+async def test_nothing_hangs_when_it_is_closed_and_it_opens_again(batcher):
+    queue, work = batcher(), Doubling()
+    first = await begun(queue, work)
+    waiting = queue.submit(work, [1])
+    work.gate.set()
+    await queue.close()
+    assert first.done()
+    assert waiting.done()
+    assert await queue.submit(work, [5]) == [10]
 
 
 class Panic(BaseException):
@@ -307,22 +239,18 @@ class Raising(Doubling):
         asyncio.CancelledError,
     ],
 )
-def test_a_worker_survives_whatever_its_work_raises(error):
-    async def run():
-        queue, work = batcher(), Raising(error=error)
-        first = await begun(queue, work)
-        good, bad, fine = (queue.submit(work, [each]) for each in (1, -1, 2))
-        work.gate.set()
-        results = await asyncio.gather(first, good, bad, fine, return_exceptions=True)
-        assert [results[0], results[1], results[3]] == [[0], [2], [4]]
-        assert isinstance(results[2], WorkError)
-        assert isinstance(results[2].__cause__, error)
-        with pytest.raises(WorkError):
-            await queue.submit(work, [-1])
-        assert await asyncio.wait_for(queue.submit(work, [5]), 5) == [10]
-        await queue.close()
-
-    asyncio.run(run())
+async def test_a_worker_survives_whatever_its_work_raises(batcher, error):
+    queue, work = batcher(), Raising(error=error)
+    first = await begun(queue, work)
+    good, bad, fine = (queue.submit(work, [each]) for each in (1, -1, 2))
+    work.gate.set()
+    results = await asyncio.gather(first, good, bad, fine, return_exceptions=True)
+    assert [results[0], results[1], results[3]] == [[0], [2], [4]]
+    assert isinstance(results[2], WorkError)
+    assert isinstance(results[2].__cause__, error)
+    with pytest.raises(WorkError):
+        await queue.submit(work, [-1])
+    assert await asyncio.wait_for(queue.submit(work, [5]), 5) == [10]
 
 
 @dataclass(frozen=True)
@@ -333,19 +261,15 @@ class Miscounting(Doubling):
         return [2 * each for each in documents if each >= 0]
 
 
-def test_a_wrong_number_of_results_fails_only_its_own_request():
-    async def run():
-        queue, work = batcher(wait_seconds=0.02), Miscounting()
-        asked = [queue.submit(work, each) for each in ([1, 2], [3, -1], [4])]
-        results = await asyncio.gather(*asked, return_exceptions=True)
-        assert results[::2] == [[2, 4], [8]]
-        assert isinstance(results[1], WorkError)
-        await queue.close()
-
-    asyncio.run(run())
+async def test_a_wrong_number_of_results_fails_only_its_own_request(batcher):
+    queue, work = batcher(wait_seconds=0.02), Miscounting()
+    asked = [queue.submit(work, each) for each in ([1, 2], [3, -1], [4])]
+    results = await asyncio.gather(*asked, return_exceptions=True)
+    assert results[::2] == [[2, 4], [8]]
+    assert isinstance(results[1], WorkError)
 
 
-def test_a_worker_goes_on_when_the_batcher_itself_fails():
+async def test_a_worker_goes_on_when_the_batcher_itself_fails(batcher):
     broken = [True]
 
     def on_batch(n_documents):
@@ -353,17 +277,13 @@ def test_a_worker_goes_on_when_the_batcher_itself_fails():
             broken.clear()
             raise RuntimeError
 
-    async def run():
-        queue, work = batcher(on_batch=on_batch), Doubling()
-        first = await begun(queue, work)
-        waiting = queue.submit(work, [1])
-        work.gate.set()
-        results = await asyncio.gather(first, waiting, return_exceptions=True)
-        assert isinstance(results[0], RuntimeError)
-        assert results[1] == [2]
-        await queue.close()
-
-    asyncio.run(run())
+    queue, work = batcher(on_batch=on_batch), Doubling()
+    first = await begun(queue, work)
+    waiting = queue.submit(work, [1])
+    work.gate.set()
+    results = await asyncio.gather(first, waiting, return_exceptions=True)
+    assert isinstance(results[0], RuntimeError)
+    assert results[1] == [2]
 
 
 def slow_work(monkeypatch):
@@ -372,44 +292,32 @@ def slow_work(monkeypatch):
     return Doubling("slow", may_be_slow=True)
 
 
-def test_a_slow_request_is_cut_and_others_are_served_between(monkeypatch):
-    async def run():
-        queue, slow = batcher(), slow_work(monkeypatch)
-        quick = opened(Doubling("quick", slow.batches))
-        long = queue.submit(slow, [1, 2, 3, 4])
-        await until(lambda: queue.n_waiting == 0)
-        short = queue.submit(quick, [5])
-        slow.gate.set()
-        assert await short == [10]
-        assert not long.done()
-        assert await long == [2, 4, 6, 8]
-        assert slow.batches == [[1], [5], [2], [3], [4]]
-        await queue.close()
-
-    asyncio.run(run())
+async def test_a_slow_request_is_cut_and_others_are_served_between(batcher, monkeypatch):
+    queue, slow = batcher(), slow_work(monkeypatch)
+    quick = opened(Doubling("quick", slow.batches))
+    long = queue.submit(slow, [1, 2, 3, 4])
+    await until(lambda: queue.n_waiting == 0)
+    short = queue.submit(quick, [5])
+    slow.gate.set()
+    assert await short == [10]
+    assert not long.done()
+    assert await long == [2, 4, 6, 8]
+    assert slow.batches == [[1], [5], [2], [3], [4]]
 
 
-def test_quick_requests_are_not_cut_once_their_cost_is_known():
-    async def run():
-        queue, work = batcher(), opened(Doubling(may_be_slow=True))
-        assert await queue.submit(work, list(range(5))) == [0, 2, 4, 6, 8]
-        assert await queue.submit(work, list(range(5))) == [0, 2, 4, 6, 8]
-        assert work.batches == [[0], [1, 2, 3, 4], [0, 1, 2, 3, 4]]
-        await queue.close()
-
-    asyncio.run(run())
+async def test_quick_requests_are_not_cut_once_their_cost_is_known(batcher):
+    queue, work = batcher(), opened(Doubling(may_be_slow=True))
+    assert await queue.submit(work, list(range(5))) == [0, 2, 4, 6, 8]
+    assert await queue.submit(work, list(range(5))) == [0, 2, 4, 6, 8]
+    assert work.batches == [[0], [1, 2, 3, 4], [0, 1, 2, 3, 4]]
 
 
-def test_what_is_left_of_a_request_is_dropped_when_its_client_leaves(monkeypatch):
-    async def run():
-        queue, slow = batcher(), slow_work(monkeypatch)
-        gone, kept = queue.submit(slow, [1, 2, 3]), queue.submit(slow, [4, 5])
-        await until(lambda: queue.n_waiting == 2)
-        gone.cancel()
-        slow.gate.set()
-        assert await kept == [8, 10]
-        assert slow.batches == [[1], [4], [5]]
-        assert queue.n_waiting == 0
-        await queue.close()
-
-    asyncio.run(run())
+async def test_what_is_left_of_a_request_is_dropped_when_its_client_leaves(batcher, monkeypatch):
+    queue, slow = batcher(), slow_work(monkeypatch)
+    gone, kept = queue.submit(slow, [1, 2, 3]), queue.submit(slow, [4, 5])
+    await until(lambda: queue.n_waiting == 2)
+    gone.cancel()
+    slow.gate.set()
+    assert await kept == [8, 10]
+    assert slow.batches == [[1], [4], [5]]
+    assert queue.n_waiting == 0

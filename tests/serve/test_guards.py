@@ -57,23 +57,20 @@ def test_a_client_that_leaves_costs_nothing(served):
     assert answered(served, part(b"a", True), leaving()) == (499, b"")  # nobody receives it
 
 
-def test_all_bodies_together_are_bounded(served):
+@pytest.mark.anyio
+async def test_all_bodies_together_are_bounded(served):
     app = make_app(Registry.of(*served), ServeSettings(max_body_bytes=100))
-
-    async def run():
-        release = asyncio.Event()
-        slow = [part(b" " * (99 - len(BODY)), True), part(BODY, True), part(b"", after=release)]
-        holding = [asyncio.create_task(asked(app, slow)) for _ in range(16)]
-        await until(lambda: app.state.service.n_held == 16 * 99)
-        status, headers, _ = await asked(app, [part(BODY)])
-        assert status == 503
-        assert int(headers["retry-after"]) >= 1
-        release.set()
-        assert {status for status, _, _ in await asyncio.gather(*holding)} == {200}
-        assert (await asked(app, [part(BODY)]))[0] == 200
-        await app.state.service.batchers["recurrent"].close()
-
-    asyncio.run(run())
+    release = asyncio.Event()
+    slow = [part(b" " * (99 - len(BODY)), True), part(BODY, True), part(b"", after=release)]
+    holding = [asyncio.create_task(asked(app, slow)) for _ in range(16)]
+    await until(lambda: app.state.service.n_held == 16 * 99)
+    status, headers, _ = await asked(app, [part(BODY)])
+    assert status == 503
+    assert int(headers["retry-after"]) >= 1
+    release.set()
+    assert {status for status, _, _ in await asyncio.gather(*holding)} == {200}
+    assert (await asked(app, [part(BODY)]))[0] == 200
+    await app.state.service.batchers["recurrent"].close()
 
 
 @pytest.fixture

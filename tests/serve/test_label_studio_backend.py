@@ -243,12 +243,6 @@ def test_without_the_option_there_are_no_such_routes(tagger):
         assert "/predict" not in client.get("/openapi.json").json()["paths"]
 
 
-def test_models_that_are_not_loaded_yet_are_not_up():
-    with TestClient(make_app(Registry({"news": "folder"}), SETTINGS)) as client:
-        assert client.get("/health").status_code == 503
-        assert client.post("/setup", json={}).status_code == 503
-
-
 @pytest.mark.parametrize("choice", ["multiple", "single"])
 def test_choices_whose_parents_the_project_lacks_are_proposed(tagger, test_texts, choice):
     labels = tagger.labels.names

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from setrnn.errors import ConfigError, ModelError
+from setrnn.errors import ConfigError
 from setrnn.serve.problems import ProblemError
 from setrnn.serve.registry import Registry, ServedModel, load_served, version_of
 from setrnn.serve.server import set_aside_objects
@@ -29,13 +29,6 @@ def test_models_are_found_by_name_the_first_by_default(folder):
     assert registry.find("two").name == "two"
     with pytest.raises(ConfigError, match="Did you mean 'two'"):
         registry.find("twoo")
-
-
-def test_the_version_is_another_when_the_model_is(taggers, folder):
-    first = load_served("model", folder, "cpu").version
-    assert load_served("again", folder, "cpu").version == first
-    replace(taggers["br"], notes={"data": "other"}).save(folder)
-    assert load_served("model", folder, "cpu").version != first
 
 
 def test_a_replaced_folder_is_loaded_and_what_was_begun_keeps_its_model(taggers, folder):
@@ -91,11 +84,6 @@ def test_a_broken_folder_leaves_the_model_that_was_there(taggers, folder, damage
     assert line.startswith(f"model: not loaded, {before.version} stays.")
     assert "\n" not in line
     assert registry.find(None) is before
-
-
-def test_a_folder_that_is_no_model_is_refused_at_the_start(tmp_path):
-    with pytest.raises(ModelError, match="not a model"):
-        Registry({"model": tmp_path}, "cpu").load()
 
 
 def test_labels_are_found_from_their_start_or_a_words(taggers):

@@ -206,19 +206,6 @@ def test_explanations_are_those_of_the_library(client, tagger):
         assert max(word["weight"] for word in each["words"]) == pytest.approx(strongest, rel=1e-3)
 
 
-def test_a_model_of_independent_labels_is_explained_by_its_words(taggers):
-    model = ServedModel("sigmoid", "one", taggers["sigmoid"])
-    with TestClient(make_app(Registry.of(model))) as client:
-        assert client.get("/v1/models").json()["models"][0]["can_explain"]
-        found = client.post("/v1/explain", json={"text": TEXT, "rule": "f1"}).json()
-    assert (found["rule"], found["sequences"], found["steps"]) == ("f1", [], [])
-    (wanted,) = taggers["sigmoid"].tag([TEXT], "f1")
-    assert found["sets"][0]["labels"] == list(wanted.labels)
-    assert [each["label"] for each in found["label_words"] if each["is_in_set"]] == list(
-        wanted.labels
-    )
-
-
 def test_a_classical_model_is_explained_by_its_scores(taggers):
     tagger = taggers["pcc"]
     with TestClient(make_app(Registry.of(ServedModel("pcc", "one", tagger)))) as client:
@@ -298,11 +285,6 @@ def test_labels_are_found_by_prefix(client, tagger):
     one = client.get("/v1/labels", params={"prefix": "CU", "limit": 1}).json()
     assert one == {"labels": found["labels"][:1], "n_matching": len(names)}
     assert client.get("/v1/labels?prefix=ulture").json() == {"labels": [], "n_matching": 0}
-
-
-def test_health_and_readiness(client):
-    assert client.get("/healthz").json() == {"status": "ok"}
-    assert client.get("/readyz").json() == {"status": "ready"}
 
 
 def test_large_sets_of_many_texts_are_refused_where_they_are_summed_over_subsets(taggers, served):

@@ -1,6 +1,5 @@
 """The service as a process: signals, a kill, and what it prints."""
 
-import json
 import re
 import shutil
 import signal
@@ -134,35 +133,6 @@ def test_what_is_in_flight_is_finished_before_the_end(folder, tmp_path):
             assert len(answer.json()["predictions"]) == 64
         with pytest.raises(httpx.ConnectError):
             service.client.get("/healthz")
-
-
-def test_a_kill_leaves_no_half_answers_and_it_comes_up_again(folder, tmp_path):
-    answers, errors = [], []
-    with running(tmp_path / "log", folder) as service:
-
-        def ask(number):
-            try:
-                with httpx.Client(base_url=service.client.base_url, timeout=60) as client:
-                    while True:
-                        found = client.post("/v1/tag", json={"texts": ["x"] * 16})
-                        answers.append((found.status_code, found.text))
-            except httpx.TransportError as error:
-                errors.append(error)
-
-        with ThreadPoolExecutor(8) as pool:
-            for number in range(8):
-                pool.submit(ask, number)
-            deadline = time.monotonic() + 60
-            while len(answers) < 30 and time.monotonic() < deadline:
-                time.sleep(0.01)
-            assert service.end(signal.SIGKILL) == -signal.SIGKILL
-    assert len(errors) == 8
-    for status, text in answers:
-        assert status == 200
-        assert len(json.loads(text)["predictions"]) == 16
-    with running(tmp_path / "again", folder, port=service.port) as again:
-        assert again.port == service.port
-        assert again.client.post("/v1/tag", json={"texts": ["x"]}).status_code == 200
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

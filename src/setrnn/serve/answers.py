@@ -251,22 +251,3 @@ class Health:
     """The state of the service."""
 
     status: str
-
-
-@dataclass(frozen=True)
-class FieldError:
-    """What is wrong at one place of a request."""
-
-    pointer: str
-    detail: str
-
-
-@dataclass(frozen=True)
-class Problem:
-    """An error (RFC 9457)."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    errors: list[FieldError] | None = None

@@ -10,7 +10,6 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from pydantic import TypeAdapter
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -19,11 +18,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from setrnn import __version__
 from setrnn.serve import label_studio
-from setrnn.serve.answers import Problem
 from setrnn.serve.batching import Batcher, default_workers
 from setrnn.serve.guards import Guard
 from setrnn.serve.observation import Metrics, Observe
-from setrnn.serve.problems import add_problem_handlers
+from setrnn.serve.problems import PROBLEM, add_problem_handlers
 from setrnn.serve.registry import Registry
 from setrnn.serve.routes import Service, describe_problems, posts, router
 from setrnn.serve.settings import ApiKeys, ServeSettings
@@ -132,7 +130,7 @@ def _describe(app: FastAPI, settings: ServeSettings, needs_key: bool) -> dict[st
         routes=app.routes,
     )
     components = description["components"]
-    problem = TypeAdapter(Problem).json_schema(ref_template="#/components/schemas/{model}")
+    problem = PROBLEM.json_schema(ref_template="#/components/schemas/{model}")
     components["schemas"].update(problem.pop("$defs"), Problem=problem)
     texts = components["schemas"]["TagRequest"]["properties"]["texts"]
     texts["maxItems"] = settings.max_texts

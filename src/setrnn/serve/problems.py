@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -10,6 +9,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -39,29 +39,44 @@ _DETAILS = {"extra_forbidden": "Unknown field", "missing": "This field is requir
 _NOT_JSON = "Send the request as JSON in UTF-8."
 
 
+@dataclass(frozen=True)
+class FieldError:
+    """What is wrong at one place of a request."""
+
+    pointer: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An error (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[FieldError] | None = None
+
+
+PROBLEM = TypeAdapter(Problem)
+
+
 @dataclass
 class ProblemError(Exception):
     """A refused request and the reason, which never contains the text that was sent."""
 
     kind: str
     detail: str
-    errors: Sequence[Mapping[str, str]] = ()
+    errors: list[FieldError] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def problem_response(problem: ProblemError) -> Response:
+def problem_response(error: ProblemError) -> Response:
     """Return the answer that reports a problem."""
-    status, title = KINDS[problem.kind]
-    content: dict[str, Any] = {
-        "type": f"urn:setrnn:problem:{problem.kind}",
-        "title": title,
-        "status": status,
-        "detail": problem.detail,
-    }
-    if problem.errors:
-        content["errors"] = list(problem.errors)
-    body = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
-    return Response(body, status, dict(problem.headers), MEDIA_TYPE)
+    status, title = KINDS[error.kind]
+    problem = Problem(f"urn:setrnn:problem:{error.kind}", title, status, error.detail, error.errors)
+    body = PROBLEM.dump_json(problem, exclude_none=True)
+    return Response(body, status, dict(error.headers), MEDIA_TYPE)
 
 
 def add_problem_handlers(app: FastAPI) -> None:
@@ -85,12 +100,11 @@ def _of_validation(error: RequestValidationError) -> ProblemError:
     if found[0]["type"] == "json_invalid":
         return ProblemError("bad-json", _NOT_JSON)
     errors = [
-        {"pointer": _pointer(each["loc"]), "detail": _DETAILS.get(each["type"], each["msg"])}
-        for each in found
+        FieldError(_pointer(each["loc"]), _DETAILS.get(each["type"], each["msg"]))
+        for each in found[:MAX_ERRORS]
     ]
-    more = f" {len(errors) - 1} more in 'errors'." if len(errors) > 1 else ""
-    detail = f"{errors[0]['pointer']}: {errors[0]['detail']}.{more}"
-    return ProblemError("invalid", detail, errors[:MAX_ERRORS])
+    more = f" {len(found) - 1} more in 'errors'." if len(found) > 1 else ""
+    return ProblemError("invalid", f"{errors[0].pointer}: {errors[0].detail}.{more}", errors)
 
 
 def _of_status(error: HTTPException) -> ProblemError:

@@ -17,7 +17,6 @@ from page.page_site import (
 
 TEXT = "Velmara held their nerve on Monday night to beat Palmeda 1-0 and lift the trophy."
 SERIOUS = ("serious", "critical")
-PHONE = {"width": 360, "height": 740}
 
 
 def findings(tab, *parts, **options):
@@ -114,19 +113,6 @@ def test_a_document_is_tagged_by_keyboard_alone(tab, site, tmp_path):
     saved = json.loads((tmp_path / "one.jsonl").read_text(encoding="utf-8"))
     found = site.tagger.complete(text, present=[first, label], absent=[second])
     assert set(saved["labels"]) == set(found.labels)
-
-
-def test_focus_stays_with_its_label_when_the_list_is_drawn_anew(tab, site):
-    tag(tab, TEXT)
-    label = chips(tab)[1]
-    tab.focus(f'#set .label[data-label="{label}"]')
-    tab.keyboard.press("Enter")
-    settled(tab)
-    assert tab.evaluate("document.activeElement.dataset.label") == label
-    tab.keyboard.press("Delete")
-    settled(tab)
-    assert chips(tab, "rejected") == [label]
-    assert tab.evaluate("document.activeElement.dataset.label") == label
 
 
 def test_results_are_announced(tab, site):

@@ -13,8 +13,6 @@ from page.page_site import (
     wait_for,
 )
 
-PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
-
 
 @pytest.fixture
 def rows(test_texts):
@@ -99,16 +97,3 @@ def test_what_is_asked_is_what_the_model_is_least_certain_of(tab, site, test_tex
     tab.keyboard.press("n")
     settled(tab)
     assert suggested(tab) == least_certain(rest)
-
-
-def test_what_is_certain_is_not_asked_about(tab):
-    def answer(route):
-        answer = route.fetch().json()
-        [prediction] = answer["predictions"]
-        prediction["marginals"] = [{"label": prediction["labels"][0], "probability": 0.96}]
-        route.fulfill(json=answer)
-
-    tab.route("**/v1/tag", answer)
-    tag(tab, "Velmara held their nerve")
-    expect(tab.locator("#suggestion")).to_have_text("No label is in doubt. d takes the set.")
-    expect(tab.locator("#done")).to_be_focused()

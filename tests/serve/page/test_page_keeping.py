@@ -11,7 +11,6 @@ from page.page_site import (
     open_queue,
     settled,
     suggested,
-    tag,
     visit_page,
     wait_for,
 )
@@ -23,7 +22,6 @@ MISSING = """
         Object.defineProperty(window, name, { get() { throw new DOMException("no"); } });
     }
 """
-BROKEN = "() => { IDBObjectStore.prototype.put = () => { throw new Error('disk is broken'); }; }"
 
 
 @pytest.fixture
@@ -140,23 +138,6 @@ def test_without_room_nothing_is_lost_while_the_page_is_open(tab, site, rows):
     assert exported(tab)[1] == lines
 
 
-def test_a_queue_that_cannot_be_kept_is_worked_on_and_the_old_one_stays(tab, site, rows):
-    open_queue(tab, rows)
-    tab.keyboard.press("d")
-    wait_for(tab, "n1")
-    tab.evaluate(BROKEN)
-    drop(tab, "new.jsonl", '{"id": "new", "text": "other"}\n{"id": "last", "text": "one"}')
-    tab.click("#question-yes")
-    wait_for(tab, "new")
-    expect(tab.locator("#keeping:visible")).to_contain_text("(disk is broken)")
-    tab.keyboard.press("d")
-    wait_for(tab, "last")
-    assert [line["id"] for line in exported(tab)[1]] == ["new"]
-    visit_page(tab, site)
-    wait_for(tab, "n1")
-    expect(tab.locator("#queue-done")).to_have_text("1 done")
-
-
 def test_a_reload_at_once_keeps_what_was_decided(tab, site, rows):
     open_queue(tab, rows)
     first = suggested(tab)
@@ -175,14 +156,3 @@ def test_a_reload_at_once_keeps_what_was_decided(tab, site, rows):
     assert (chips(tab, "accepted"), chips(tab, "rejected")) == decided
     assert decided[0] == [first]
     assert second in decided[1]
-
-
-def test_a_text_that_is_being_typed_is_there_after_a_reload(tab):
-    tag(tab, "Velmara held their")
-    tab.keyboard.press("e")
-    expect(tab.locator("#text")).to_be_focused()
-    tab.keyboard.press("End")
-    tab.keyboard.type(" ne")
-    tab.reload()
-    tab.wait_for_selector("html[data-ready]")
-    expect(tab.locator("#text")).to_have_value("Velmara held their ne")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from page.page_site import another, chips, expect, open_queue, serving, settled, tag
+from page.page_site import another, chips, expect, open_queue, serving, tag
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.settings import ServeSettings
 
@@ -41,40 +41,6 @@ def test_a_text_is_cut_to_what_the_server_takes(kept_tab, site, registry):
         open_queue(tab, rows)
         tab.select_option("#order", "accepted-first")
         expect(tab.locator("#queue-hint")).to_contain_text("of 5 documents")  # and no request fails
-
-
-def test_a_text_of_many_short_words_is_cut_by_words(kept_tab, registry):
-    with page_of(kept_tab, registry, max_body_bytes=100_000) as tab:
-        for text in ("1 2 " * 12_000, "\U0001f600" * 30_000, "\x01" * 40_000):
-            tab.evaluate("(text) => { document.getElementById('text').value = text; }", text)
-            tab.click("#tag")
-            settled(tab)
-            expect(tab.locator("#cut")).to_contain_text("The model gets the first")
-            tab.click("#new")
-            tab.wait_for_selector("#text")
-
-
-def test_a_document_is_decided_whose_labels_the_model_cannot_take(kept_tab, registry, site):
-    names = site.tagger.labels.names
-    assert len(names) > site.tagger.max_labels
-    rows = [
-        {"id": "many", "text": TEXT, "labels": list(names)},
-        {"id": "long", "text": TEXT, "labels": ["x" * 1001]},
-        {"id": "last", "text": TEXT},
-    ]
-    with page_of(kept_tab, registry, may_fail=True) as tab:
-        open_queue(tab, rows)
-        expect(tab.locator("#set-hint")).to_contain_text("ignores your decisions")
-        assert set(chips(tab, "accepted")) == set(names)
-        tab.keyboard.press("d")
-        expect(tab.locator("#document-title")).to_have_text("long")
-        settled(tab)
-        assert chips(tab, "accepted") == ["x" * 1001]
-        assert chips(tab, "proposed") == list(site.tagger.tag([TEXT])[0].labels)
-        tab.keyboard.press("d")
-        expect(tab.locator("#document-title")).to_have_text("last")
-        expect(tab.locator("#queue-done")).to_have_text("2 done")
-        assert tab.is_hidden("#trouble")
 
 
 def renamed(tagger):

@@ -13,29 +13,6 @@ def rows(small_examples):
     return [{"id": each.id, "text": each.text} for each in small_examples["test"][:6]]
 
 
-def test_a_queue_is_gone_through_by_keys_and_exported_as_decided(tab, rows):
-    open_queue(tab, rows)
-    decided = {}
-    for number, row in enumerate(rows[:4]):
-        wait_for(tab, row["id"])
-        expect(tab.locator("#queue-place")).to_have_text(f"{number + 1} of 6")
-        if number == 1:
-            tab.keyboard.press("s")
-            continue
-        tab.keyboard.press("y" if number else "n")
-        settled(tab)
-        decided[row["id"]] = chips(tab)
-        tab.keyboard.press("d")
-    wait_for(tab, rows[4]["id"])
-    expect(tab.locator("#queue-done")).to_have_text("3 done, 1 skipped")
-    name, lines = exported(tab)
-    assert name == "news-tagged.jsonl"
-    texts = {row["id"]: row["text"] for row in rows}
-    assert lines == [
-        {"id": each, "text": texts[each], "labels": labels} for each, labels in decided.items()
-    ]
-
-
 def test_the_export_is_training_data(tab, rows, tmp_path, site):
     open_queue(tab, [{**rows[0], "features": ["prices"]}, {"text": rows[1]["text"]}])
     tab.keyboard.press("d")
@@ -78,20 +55,6 @@ def test_a_reload_keeps_place_decisions_and_done_marks(tab, site, rows):
     expect(tab.locator("#previous")).to_be_disabled()
 
 
-def test_a_change_after_done_opens_the_document_again(tab, rows):
-    open_queue(tab, rows)
-    tab.keyboard.press("d")
-    wait_for(tab, rows[1]["id"])
-    tab.keyboard.press("k")
-    wait_for(tab, rows[0]["id"])
-    expect(tab.locator("#search")).to_have_value("")
-    tab.locator("#set .label").first.click()
-    expect(tab.locator("#document-status")).to_be_hidden()
-    expect(tab.locator("#queue-done")).to_have_text("0 done")
-    tab.keyboard.press("u")
-    expect(tab.locator("#queue-done")).to_have_text("1 done")
-
-
 def test_accepted_documents_come_first_or_last(tab, site, rows):
     rows = rows[:4]
     open_queue(tab, rows)
@@ -118,15 +81,6 @@ def test_accepted_documents_come_first_or_last(tab, site, rows):
     wait_for(tab, rows[wanted[-1]]["id"])
     tab.select_option("#order", "file")
     expect(tab.locator("#queue-place")).to_have_text(f"{wanted[-1] + 1} of 4")
-
-
-def test_labels_of_the_file_are_accepted_already(tab, site, rows):
-    known = site.tagger.labels.names[-1]
-    open_queue(tab, [{**rows[0], "labels": [known, "nobody-knows-this"]}])
-    assert set(chips(tab, "accepted")) == {known, "nobody-knows-this"}
-    expect(tab.locator("#set small")).to_have_text("new")
-    found = site.tagger.complete(rows[0]["text"], present=[known])
-    assert set(chips(tab)) == {*found.labels, "nobody-knows-this"}
 
 
 def test_a_file_that_cannot_be_read_is_refused_in_one_line(tab):

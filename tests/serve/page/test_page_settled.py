@@ -6,18 +6,13 @@ import pytest
 
 import setrnn
 from page.page_site import (
-    chips,
     expect,
     exported,
     open_queue,
-    opened,
-    serving,
     settled,
-    tag,
     visit_page,
     wait_for,
 )
-from small_taggers import accepting_labels
 
 
 @pytest.fixture
@@ -77,67 +72,6 @@ def test_what_a_person_has_decided_is_left_alone(tab, rows, accepted):
     ids = [line["id"] for line in exported(tab)[1]]
     assert first in ids
     assert second not in ids
-
-
-def test_an_accepted_document_that_a_person_looks_at_is_reviewed(tab, rows, accepted):
-    open_queue(tab, rows)
-    tab.click("#accept-settled")
-    expect(tab.locator("#queue-hint")).to_contain_text("accepted without review")
-    first = next(iter(accepted))
-    while tab.is_enabled("#previous"):
-        tab.keyboard.press("k")
-        settled(tab)
-    while tab.text_content("#document-title") != first:
-        tab.keyboard.press("j")
-        settled(tab)
-    expect(tab.locator("#document-status")).to_have_text("done, not reviewed")
-    tab.keyboard.press("d")
-    left = len(accepted) - 1
-    expect(tab.locator("#queue-done")).to_contain_text(f"({left} not reviewed)")
-
-
-def test_nothing_is_settled_without_a_threshold_or_a_text(tab, rows):
-    open_queue(tab, [{"id": "empty", "text": " "}])
-    tab.click("#accept-settled")
-    expect(tab.locator("#queue-hint")).to_contain_text("No open document is settled")
-    tab.select_option("#rule", "f1")
-    settled(tab)
-    tab.click("#accept-settled")
-    expect(tab.locator("#queue-hint")).to_contain_text("setrnn calibrate MODEL DATA --rule f1")
-    expect(tab.locator("#queue-left")).to_have_text("1 left")
-
-
-def test_each_label_shows_its_probability_and_from_where_it_is_settled(browser, site, test_texts):
-    from setrnn.serve.registry import Registry, ServedModel
-
-    careful = accepting_labels(site.tagger)
-    models = Registry.of(ServedModel("careful", "v1", careful))
-    with serving(models) as address, opened(browser, site._replace(address=address)) as tab:
-        tab.select_option("#rule", "f1")
-        tag(tab, test_texts[0])
-        (predicted,) = careful.tag(test_texts[:1], rule="f1")
-        assert predicted.accepted_labels
-        assert set(chips(tab, "settled")) == set(predicted.accepted_labels)
-        marks = {
-            row.locator("bdi").text_content(): row.locator(".from").count()
-            for row in tab.locator("#marginals li").all()
-        }
-        index = careful.labels.index
-        assert marks == {label: int(index[label] % 2 == 0) for label in marks}
-        expect(tab.locator("#marginals-hint")).to_contain_text("90%")
-        label = predicted.accepted_labels[0]
-        share = predicted.label_probabilities[label]
-        button = tab.locator(f'#marginals .label[data-label="{label}"]')
-        assert "settled from 30.0%" in button.get_attribute("aria-label")
-        chip = tab.locator("#set li", has=tab.locator(f'[data-label="{label}"]'))
-        shown = f"{round(100 * share)}%" if share < 0.995 else "> 99%"
-        assert chip.locator(".number").text_content() == shown
-        expect(tab.locator("#set-hint")).not_to_contain_text("not calibrated")
-        tab.locator("#set .label").first.click()
-        settled(tab)
-        expect(tab.locator("#set-hint")).to_contain_text("not calibrated")
-        expect(tab.locator("#marginals-hint")).to_contain_text("not calibrated")
-        assert tab.locator("#marginals .from").count() == 0
 
 
 def test_a_new_label_is_offered_again_and_becomes_a_label_of_the_next_model(tab, rows, tmp_path):

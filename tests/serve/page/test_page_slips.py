@@ -9,7 +9,6 @@ from page.page_site import (
     exported,
     open_queue,
     settled,
-    suggested,
     tag,
     visit_page,
     wait_for,
@@ -43,29 +42,6 @@ def test_what_was_read_can_be_trained_on_as_it_came(tab, tmp_path):
     first, second = open_dataset(tmp_path / "train.jsonl").require("train").read(BadRows())
     assert (first.id, set(first.labels)) == ("17", set(shown))
     assert second.text == "\ufffd \ufffd \U0001f600"
-
-
-def test_a_new_order_leaves_the_document_at_hand(tab, site, test_texts):
-    rows = [{"id": f"n{i}", "text": text} for i, text in enumerate(test_texts[:5])]
-    predictions = site.tagger.tag([row["text"] for row in rows])
-    order = sorted(range(5), key=lambda i: (predictions[i].accepted, predictions[i].probability))
-    open_queue(tab, rows)
-    while tab.text_content("#document-title") != f"n{order[-1]}":  # it would have come last
-        tab.keyboard.press("j")
-        settled(tab)
-    tab.select_option("#order", "accepted-last")
-    tab.locator("#order").blur()
-    label = suggested(tab)
-    tab.keyboard.press("y")
-    expect(tab.locator("#queue-hint")).to_contain_text("The model accepts")
-    settled(tab)
-    assert tab.text_content("#document-title") == f"n{order[-1]}"
-    assert chips(tab, "accepted") == [label]
-    tab.keyboard.press("d")
-    wait_for(tab, f"n{order[0]}")
-    tab.select_option("#order", "file")
-    expect(tab.locator("#queue-place")).to_have_text(f"{order[0] + 1} of 5")
-    assert tab.text_content("#document-title") == f"n{order[0]}"
 
 
 def test_a_text_that_was_decided_about_is_not_replaced_without_a_question(tab):

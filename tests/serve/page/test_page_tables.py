@@ -1,6 +1,5 @@
 """CSV files on the page: any columns, any dialect, and the rules of the command line."""
 
-import json
 import re
 
 import pytest
@@ -103,17 +102,6 @@ def test_a_file_in_another_encoding_is_read_after_a_look(tab):
     tab.click("#table-open")
     settled(tab)
     assert tab.text_content("#reading") == "“Café” à Kotamira"
-
-
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_wide_characters_are_recognised_without_a_mark(tab, encoding):
-    choose(tab, "wide.csv", "text,tags\nÀ la carte,été\n".encode(encoding))
-    expect(tab.locator("#table-preview li")).to_contain_text("À la carte")
-    assert preview(tab) == [["été"]]
-    expect(tab.locator("#table-open")).to_be_disabled()
-    tab.select_option("#table-encoding", encoding.replace("16-", "16"))
-    expect(tab.locator("#table-open")).to_be_enabled()
-    tab.keyboard.press("Escape")
 
 
 # What the page and the command line must read alike: a name, the bytes, and the options.
@@ -239,18 +227,3 @@ def test_a_table_is_exported_with_its_columns_and_no_formula_runs(tab, tmp_path)
     assert {"sport", "football"} <= set(rows[0].labels)
     assert "brand, new" in rows[2].labels
     assert rows[2].text == 'say "hi", you'
-
-
-def test_a_queue_of_jsonl_is_exported_as_a_table_too(tab, tmp_path):
-    drop(tab, "a.jsonl", json.dumps({"text": "A vote", "labels": ["a;b"], "features": ["f"]}))
-    settled(tab)
-    tab.keyboard.press("d")
-    expect(tab.locator("#export-csv")).to_be_enabled()
-    with tab.expect_download() as waiting:
-        tab.click("#export-csv")
-    header, row = waiting.value.path().read_text("utf-8-sig").splitlines()
-    assert header == "id,text,labels,features,reviewed"
-    assert row.startswith(",A vote,")
-    assert "a;b" in row
-    assert row.endswith(",f,true")
-    expect(tab.locator("#queue-hint")).to_contain_text("separated by “|”")

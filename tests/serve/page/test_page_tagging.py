@@ -1,7 +1,5 @@
 """One document on the page: tagged, decided about, looked into."""
 
-import json
-
 import pytest
 
 from page.page_site import (
@@ -12,7 +10,6 @@ from page.page_site import (
     percent,
     settled,
     tag,
-    visit_page,
     wait_for,
 )
 
@@ -50,11 +47,6 @@ def test_a_text_gets_the_models_set_with_probability_alternatives_and_marginals(
         assert row.locator(".number").text_content() == percent(marginals[label])
 
 
-def test_the_page_says_what_the_model_did_not_read(tab):
-    tag(tab, "zqxj wqw qwxz")
-    expect(tab.locator("#set-hint")).to_contain_text("unknown to the model")
-
-
 @pytest.mark.parametrize("is_sure", [True, False])
 def test_confidence_is_the_models_acceptance(tab, site, test_texts, is_sure):
     text = next(
@@ -65,18 +57,6 @@ def test_confidence_is_the_models_acceptance(tab, site, test_texts, is_sure):
     tag(tab, text)
     expect(tab.locator("#confidence")).to_have_text("accepted" if is_sure else "to be reviewed")
     expect(tab.locator("#set-hint")).to_contain_text("90%")
-
-
-def test_a_model_without_acceptance_says_so_and_one_without_sequences_shows_words(tab, site):
-    tab.select_option("#model", "classical")
-    tag(tab, TEXT)
-    expect(tab.locator("#confidence")).to_have_text("no acceptance threshold")
-    tab.hover("#set .label >> nth=0")
-    found = site.classical.explain(TEXT)
-    (first,) = found.words_for(found.label_words[0], 1)
-    expect(tab.locator("#attention")).to_contain_text(f": {first.text}")
-    assert tab.locator(".is-lit").count() > 0
-    assert not tab.is_visible("#orders-section")
 
 
 def test_accepting_a_label_completes_the_rest(tab, site):
@@ -104,16 +84,6 @@ def test_a_label_turns_from_accepted_to_rejected_to_neither(tab, site):
     name.click()
     settled(tab)
     assert chips(tab) == list(site.tagger.tag([TEXT])[0].labels)
-
-
-def test_taking_another_set_decides_all_its_labels(tab, site):
-    tag(tab, TEXT)
-    before = chips(tab)
-    other = site.tagger.tag([TEXT], top=2)[0].alternatives[0].labels
-    tab.locator("#alternatives .take").first.click()
-    settled(tab)
-    assert set(chips(tab, "accepted")) == set(other)
-    assert set(chips(tab, "rejected")) == set(before) - set(other)
 
 
 def test_a_label_is_found_and_added_by_keyboard(tab, site):
@@ -147,52 +117,6 @@ def test_a_label_the_model_does_not_know_can_be_added_and_is_not_sent(tab):
     assert chips(tab) == [*before, "no-such-label"]
     expect(tab.locator("#set .is-accepted small")).to_have_text("new")
     expect(tab.locator("#trouble")).to_be_hidden()
-
-
-def test_hovering_or_focusing_a_label_lights_up_its_words(tab, site):
-    tag(tab, TEXT)
-    explanation = site.tagger.explain(TEXT)
-    starts = [word.start for word in explanation.words if word.place is not None]
-    tab.wait_for_selector("#reading .word", state="attached")
-    for each in explanation.label_words[: len(explanation.predicted.labels)]:
-        most = starts[max(range(len(starts)), key=each.weights.__getitem__)]
-        name = tab.locator(f'#set .label[data-label="{each.label}"]')
-        for look in (name.hover, name.focus):
-            tab.mouse.move(0, 0)
-            tab.focus("#reading")
-            look()
-            assert strongest_word(tab) == most
-            assert each.label in tab.text_content("#attention")
-    assert tab.text_content("#reading") == TEXT
-
-
-def strongest_word(tab):
-    """Return where the word begins that is lit up most."""
-    return tab.evaluate(
-        """() => {
-            const heat = (word) => Number(word.style.getPropertyValue("--heat-share"));
-            const lit = [...document.querySelectorAll(".is-lit")];
-            const before = document.createRange();
-            before.setStart(document.getElementById("reading"), 0);
-            before.setEndBefore(lit.sort((a, b) => heat(b) - heat(a))[0]);
-            return before.toString().length;
-        }"""
-    )
-
-
-def test_the_orders_add_up_to_their_set(tab, site):
-    tag(tab, TEXT)
-    tab.wait_for_selector("#orders .track")
-    explanation = site.tagger.explain(TEXT)
-    blocks = tab.eval_on_selector(
-        "#orders .track",
-        "(track) => [...track.children].map((each) => parseFloat(each.style.width))",
-    )
-    assert sum(blocks) == pytest.approx(100 * explanation.predicted.probability, abs=0.1)
-    orders = [each for each in explanation.sequences if each.set_name == "A"]
-    assert blocks[:-1] == pytest.approx([100 * each.probability for each in orders], abs=0.1)
-    listed = tab.locator(".order-list li:not(.total)").all_text_contents()
-    assert [row.split("→")[0].strip() for row in listed] == [each.labels[0] for each in orders]
 
 
 def test_a_nasty_text_is_shown_as_it_is(tab):
@@ -238,34 +162,6 @@ def test_pasting_and_dropping_tag_at_once(tab, site):
     )
     settled(tab)
     assert chips(tab) == labels
-
-
-def test_another_rule_predicts_anew(tab, site):
-    tag(tab, TEXT)
-    for rule in ("sequence", "hamming"):
-        tab.select_option("#rule", rule)
-        expect(tab.locator("#probability")).to_have_text(
-            percent(site.tagger.tag([TEXT], rule)[0].probability)
-        )
-
-
-def test_a_reload_loses_neither_text_nor_decisions(tab, site, tmp_path):
-    tag(tab, TEXT)
-    tab.keyboard.press("y")
-    tab.keyboard.press("n")
-    settled(tab)
-    accepted, rejected = chips(tab, "accepted"), chips(tab, "rejected")
-    visit_page(tab, site)
-    settled(tab)
-    assert tab.text_content("#reading") == TEXT
-    assert (chips(tab, "accepted"), chips(tab, "rejected")) == (accepted, rejected)
-    tab.keyboard.press("d")
-    labels = chips(tab, "accepted")
-    with tab.expect_download() as waiting:
-        tab.click("#save")
-    waiting.value.save_as(tmp_path / "one.jsonl")
-    saved = json.loads((tmp_path / "one.jsonl").read_text(encoding="utf-8"))
-    assert saved == {"text": TEXT, "labels": labels}
 
 
 def test_an_answer_that_comes_late_is_not_waited_for(tab, site):

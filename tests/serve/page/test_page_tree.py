@@ -89,12 +89,3 @@ def test_decisions_in_the_tree_stay_closed_and_undo_gives_them_back(tree_tab):
     press(tab, "u")
     settled(tab)
     expect(markets).to_have_class("is-accepted")
-
-
-def test_a_model_without_a_hierarchy_has_no_tree(tree_tab):
-    tree_tab.select_option("#model", "plain")
-    settled(tree_tab)
-    expect(tree_tab.locator("#tree-section")).to_be_hidden()
-    tree_tab.select_option("#model", "tree")
-    settled(tree_tab)
-    expect(tree_tab.locator("#tree-section")).to_be_visible()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from page.page_site import expect, open_queue, reopened, settled, tag
+from page.page_site import expect, reopened, tag
 
 TEXT = "Velmara held their nerve on Monday night to beat Palmeda 1-0."
 
@@ -59,34 +59,3 @@ def test_an_explanation_that_fails_leaves_the_tags(tab):
     expect(tab.locator("#attention")).to_contain_text("It cannot be explained.")
     assert tab.is_hidden("#trouble")
     assert tab.is_hidden("#orders-section")
-
-
-def test_a_queue_is_read_ahead_past_what_the_server_refuses(tab, site, test_texts):
-    predictions = sorted(
-        zip(site.tagger.tag(test_texts[:4]), test_texts, strict=False),
-        key=lambda pair: pair[0].probability,
-    )
-    rows = [{"id": str(i), "text": text} for i, (_, text) in enumerate(predictions)]
-    open_queue(tab, rows)
-    refused = 3  # would have come before all others
-    busy, too_long = answering(503, "Busy.", retry_after="0.1"), answering(422, "Too long.")
-
-    def answer(route):
-        if busy.n_times < 2:
-            busy(route)
-        elif rows[refused]["text"] in route.request.post_data_json["texts"]:
-            too_long(route)
-        else:
-            route.continue_()
-
-    tab.route("**/v1/tag", answer)
-    tab.select_option("#order", "accepted-first")
-    n_accepted = sum(each.accepted for each, _ in predictions[:refused])
-    expect(tab.locator("#queue-hint")).to_contain_text(f"accepts {n_accepted} of 4")
-    assert too_long.n_times == 2  # with the others, and alone
-    for _ in range(3):
-        settled(tab)
-        tab.keyboard.press("j")
-    expect(tab.locator("#queue-place")).to_have_text("4 of 4")
-    expect(tab.locator("#document-title")).to_have_text(str(refused))
-    expect(tab.locator("#trouble:visible")).to_contain_text("Too long.")

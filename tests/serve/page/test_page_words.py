@@ -2,7 +2,7 @@
 
 import pytest
 
-from page.page_site import chips, expect, opened, percent, settled, tag
+from page.page_site import chips, opened, percent, settled, tag
 
 TEXT = (
     "Velmara lift trophy in Kotamira. Velmara held their nerve on Monday night to beat Palmeda "
@@ -16,14 +16,6 @@ def tab(browser, site):
     """The page with a model that was trained without label evidence: its words are attended to."""
     with opened(browser, site) as tab:
         tab.route("**/v1/explain", without_label_words)
-        tab.explained = []  # the sets that were asked about
-        tab.on(
-            "request",
-            lambda request: (
-                request.url.endswith("/v1/explain")
-                and tab.explained.append(request.post_data_json.get("labels"))
-            ),
-        )
         tag(tab, TEXT)
         tab.wait_for_selector("#orders .track")
         yield tab
@@ -126,70 +118,6 @@ def test_the_words_and_orders_are_those_of_the_set_as_decided(tab, site):
     settled(tab)
     tab.hover(f'#set .label[data-label="{rejected}"]')
     lights_up(tab, shares_of(site.tagger.explain(TEXT), rejected))
-
-
-def test_what_is_not_in_the_set_lights_what_it_would_attend_to(tab, site):
-    shown = chips(tab)
-    outside = tab.locator("#marginals li:not(.is-proposed) bdi").first.text_content()
-    other = site.tagger.tag([TEXT], top=2)[0].alternatives[0].labels
-    with_label = site.tagger.explain(TEXT, labels=[*shown, outside])
-    expected = {
-        f'#marginals .label[data-label="{outside}"]': (
-            shares_of(with_label, outside),
-            f"“{outside}” would attend to",
-        ),
-        "#alternatives .take >> nth=0": (
-            shares_of(site.tagger.explain(TEXT, labels=other), *other),
-            "The labels of this set attend to",
-        ),
-    }
-    for _ in range(2):
-        for css, (shares, said) in expected.items():
-            tab.hover(css)
-            lights_up(tab, shares)
-            assert said in tab.text_content("#attention")
-    sets = {frozenset((*shown, outside)), frozenset(other)}
-    asked = [frozenset(labels) for labels in tab.explained if labels]
-    assert sorted(asked, key=sorted) == sorted(sets, key=sorted)
-
-
-def test_a_label_the_model_does_not_know_has_no_words_and_is_not_asked_about(tab):
-    before = chips(tab)
-    add(tab, "no-such-label")
-    tab.hover('#set .label[data-label="no-such-label"]')
-    expect(tab.locator("#attention")).to_contain_text("is new to the model")
-    assert lit(tab) == {}
-    tab.click(f'#set .reject[data-label="{before[0]}"]')
-    settled(tab)
-    tab.hover("#set .is-proposed .label >> nth=0")
-    expect(tab.locator("#attention")).to_contain_text("attended to")
-    assert not any("no-such-label" in (labels or []) for labels in tab.explained)
-
-
-def reject(tab, label):
-    """Reject by a key: a pointer would look at what comes under it."""
-    tab.focus(f'#set .label[data-label="{label}"]')
-    tab.keyboard.press("Delete")
-
-
-def test_explaining_neither_holds_up_the_rest_nor_comes_late(tab, site):
-    first = chips(tab)[0]
-    held = []
-    tab.route("**/v1/explain", lambda route: route.fallback() if held else held.append(route))
-    with tab.expect_request("**/v1/explain") as asked:
-        reject(tab, first)
-    rest = site.tagger.complete(TEXT, absent=[first])
-    assert set(asked.value.post_data_json["labels"]) == set(rest.labels)
-    expect(tab.locator("#probability")).to_have_text(percent(rest.probability))
-    happened = []
-    tab.on("requestfailed", lambda request: happened.append(request == asked.value))
-    with tab.expect_request("**/v1/complete"):
-        reject(tab, chips(tab)[0])
-    assert True in happened, "it is given up before anything else is asked for"
-    settled(tab)
-    shown = chips(tab)
-    tab.hover(f'#set .label[data-label="{shown[0]}"]')
-    lights_up(tab, shares_of(site.tagger.explain(TEXT, labels=shown), shown[0]))
 
 
 def test_label_evidence_lights_the_words_that_speak_for_a_label(browser, site):
