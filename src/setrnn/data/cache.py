@@ -22,9 +22,9 @@ from setrnn.data.example import Example
 from setrnn.data.prepared import FORMAT, UNLABELLED, Prepared, is_prepared
 from setrnn.data.preparing import BATCH, prepare
 from setrnn.data.read import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
-from setrnn.data.read.dataset import join_splits
 from setrnn.data.read.lines import file_errors
 from setrnn.data.read.reader import OnBadRow
+from setrnn.data.read.several import join_splits
 from setrnn.data.splits import MAX_SHARE, MIN_VALID, SEED, VALID_SHARE, with_valid
 from setrnn.data.streaming import batched
 from setrnn.data.text.languages import keep_some_texts, read_stop_words, settle_language

@@ -14,7 +14,6 @@ from setrnn.data.read.delimited import (
     DELIMITERS,
     N_CELLS,
     find_delimiter,
-    find_separator,
     split_cell,
 )
 from setrnn.errors import BadRowError, DataError
@@ -58,10 +57,6 @@ def test_the_separator_of_labels_can_be_chosen(tmp_path, separator):
 def test_empty_parts_of_a_cell_are_left_out(tmp_path):
     content = HEADER + b"a,t,x;;y;\nb,t,;\n"
     assert [each.labels for each in read_bytes(tmp_path, content)] == [("x", "y"), ()]
-
-
-def test_labels_may_be_absent_where_they_are_not_asked_for(tmp_path):
-    assert read_bytes(tmp_path, b"text\none\n", require_labels=False) == [Example("train-1", "one")]
 
 
 BAD_ROWS = {
@@ -109,14 +104,6 @@ def test_an_unclosed_quote_costs_only_its_row(tmp_path, rest):
     bad_rows = BadRows("skip")
     assert [example.id for example in read(path, bad_rows)] == ["b", "c"]
     assert bad_rows.n_skipped == 1
-
-
-def test_a_row_over_the_limit_is_refused_and_can_be_skipped(tmp_path):
-    path = tmp_path / "train.csv"
-    path.write_bytes(HEADER + b"a," + b"w" * 1000 + b",x\nb,two,y\n")
-    with pytest.raises(BadRowError, match=r"line 2: is longer than 100 bytes\. Split"):
-        read(path, max_row_bytes=100)
-    assert [example.id for example in read(path, BadRows("skip"), max_row_bytes=100)] == ["b"]
 
 
 def test_endless_unclosed_quotes_stop_the_reading(tmp_path):
@@ -253,22 +240,12 @@ def test_a_separator_that_is_hardly_ever_there_is_told_of(tmp_path):
     assert "--label-separator ','" in note
 
 
-def test_a_comma_in_one_name_of_many_is_no_reason_to_stop(tmp_path):
-    cells = ["Dramas", "Comedies", "Sports", "News", "Home, Garden"]
-    assert read_labels(tmp_path, cells)[-1] == ("Home, Garden",)
-    assert find_separator(cells) is None
-
-
 def test_a_large_file_stops_early(tmp_path):
     path = tmp_path / "train.csv"
     rows = '1,t,"a, b"\n' * (2 * N_CELLS)
     path.write_text(f"id,text,labels\n{rows}")
     with pytest.raises(DataError, match="in the first 1,000 documents"):
         next(open_dataset(path).require("train").read(BadRows()))
-
-
-def test_labels_that_are_not_needed_are_not_checked(tmp_path):
-    assert len(read_labels(tmp_path, GENRES, require_labels=False)) == len(GENRES)
 
 
 def test_a_tab_separates_labels_with_spaces_in_them():

@@ -70,11 +70,6 @@ def test_one_of_several_texts_may_be_empty_or_null(tmp_path):
     assert [example.text for example in found] == ["T", "B"]
 
 
-def test_a_missing_one_of_several_texts_is_named(tmp_path):
-    with pytest.raises(BadRowError, match=r"line 1: 'title' is missing, .*--text-field"):
-        read_bytes(tmp_path, GOOD, text_field="title,text")
-
-
 @pytest.mark.parametrize("row", [b'{"text": "t"}', b'{"text": "t", "labels": null}'])
 def test_labels_may_be_absent_where_they_are_not_asked_for(tmp_path, row):
     assert read_bytes(tmp_path, row, require_labels=False) == [Example("train-1", "t")]
@@ -146,10 +141,6 @@ def test_a_file_name_cannot_break_the_message(tmp_path):
     path.write_bytes(b"nonsense\n")
     with pytest.raises(BadRowError, match=r"^two\\nlines\.jsonl line 1: "):
         read(path)
-
-
-def test_the_limit_is_on_the_row_not_on_the_file(tmp_path):
-    assert len(read_bytes(tmp_path, GOOD * 50, max_row_bytes=len(GOOD))) == 50
 
 
 def test_known_labels_are_read_where_their_fields_are_named(tmp_path):

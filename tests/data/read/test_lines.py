@@ -34,11 +34,6 @@ def test_the_encoding_can_be_named(tmp_path, encoding):
     assert read_bytes(tmp_path, TABLE.encode(encoding), encoding=encoding) == EXAMPLES
 
 
-def test_json_lines_may_be_utf_16(tmp_path):
-    line = '{"id": "a", "text": "café \u2013 naïve", "labels": ["x"]}\n'
-    assert read_bytes(tmp_path, line.encode("utf-16"), "train.jsonl") == EXAMPLES[:1]
-
-
 def test_a_named_encoding_leaves_utf_8_as_it_is(tmp_path):
     assert read_bytes(tmp_path, TABLE.encode(), encoding="cp1252") == EXAMPLES
     mixed = TABLE.encode() + "c,Müller,z\n".encode("latin-1")
@@ -141,13 +136,4 @@ def test_what_the_system_refuses_is_said_in_one_line(tmp_path, monkeypatch, rais
 
     monkeypatch.setattr(type(path), "open", refuse)
     with pytest.raises(DataError, match=says):
-        list(split.read(BadRows()))
-
-
-def test_a_file_that_vanishes_after_it_was_found_is_named(tmp_path):
-    path = tmp_path / "train.jsonl"
-    path.write_bytes(GOOD)
-    split = open_dataset(path).require("train")
-    path.unlink()
-    with pytest.raises(DataError, match=r"train\.jsonl does not exist"):
         list(split.read(BadRows()))

@@ -36,12 +36,6 @@ def test_rows_become_examples(tmp_path):
     ]
 
 
-def test_rows_are_numbered_across_batches(tmp_path):
-    n_rows = 3000
-    path = write(tmp_path, {"text": ["t"] * n_rows, "labels": [["x"]] * n_rows})
-    assert [example.id for example in read(path)] == [f"train-{n + 1}" for n in range(n_rows)]
-
-
 @pytest.mark.parametrize("kind", [pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
 def test_other_kinds_of_strings_are_strings(tmp_path, kind):
     column = pa.array(["one", "two"]).cast(kind)

@@ -56,11 +56,6 @@ def test_texts_without_a_body_are_read(tmp_path, text, expected):
     assert read(tmp_path)[0].text == expected
 
 
-def test_a_lone_file_is_read(tmp_path):
-    write(tmp_path, record(1))
-    assert len(read(tmp_path / "reut2-000.sgm")) == 1
-
-
 BROKEN = {
     "not closed": (record(2).replace(b"</REUTERS>", b""), "the record has no </REUTERS>"),
     "no id": (record(2).replace(b"NEWID", b"ID"), "<REUTERS> must carry TOPICS, LEWISSPLIT and"),
@@ -91,12 +86,6 @@ def test_a_broken_record_costs_only_itself(tmp_path, case):
 def test_a_broken_record_of_the_other_split_does_not_count(tmp_path):
     write(tmp_path, record(1), record(2, "TEST").replace(b"</BODY>", b""))
     assert len(read(tmp_path)) == 1
-
-
-def test_a_record_cut_off_at_the_end_is_a_bad_row(tmp_path):
-    write(tmp_path, record(1), record(2)[:150])
-    with pytest.raises(BadRowError, match=r"reut2-000\.sgm line 11: "):
-        read(tmp_path)
 
 
 HEAD = b'<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" NEWID="1">'

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import glob
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,6 +28,7 @@ from setrnn.data.read import (
 from setrnn.data.read.lines import decode, file_errors, file_stem, numbered_lines
 from setrnn.data.read.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split
 from setrnn.data.read.row import read_rows
+from setrnn.data.read.several import expand_places, join_splits
 from setrnn.errors import DataError, nearest_name, printable, shown
 
 # Each is tried on a file or folder, in this order.
@@ -49,7 +49,6 @@ EMBEDDED_FOLDER = Path(__file__).parents[1] / EMBEDDED
 STDIN = "-"
 N_SHOWN = 5  # files or labels in a note
 SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")  # which are saved as CSV first
-_SHARED = "Two files have the same ids,"
 
 
 @dataclass(frozen=True)
@@ -64,14 +63,10 @@ class Dataset:
         """Return a split; raise DataError with the splits that exist if it is missing."""
         if split in self.splits:
             return self.splits[split]
-        if _prefix_format(self.place):
-            advice = "Name another dataset."
-        elif Path(self.place).is_dir():
-            advice = f"Add {split}.jsonl (or .csv, .parquet) to the folder."
-        else:
-            advice = f"Give a folder that holds {split}.jsonl (or .csv, .parquet)."
-        found = ", ".join(sorted(self.splits))
-        raise DataError(f"{self.place} has no '{split}' part: found {found}. {advice}")
+        raise DataError(
+            f"{self.place} has no '{split}' part: found {', '.join(sorted(self.splits))}. Give a "
+            f"folder that has {split}.jsonl (or .csv, .parquet) too, or name another part."
+        )
 
 
 def choose_split(splits: Sequence[str], default: str = "test") -> str:
@@ -157,84 +152,6 @@ def open_standard_input(
             yield open_dataset(path, options, reader).require("train")
 
 
-def expand_places(places: Iterable[str | Path]) -> list[str | Path]:
-    """Replace each glob, such as "exports/*.csv", by the files that it matches, in their order."""
-    expanded: list[str | Path] = []
-    for place in places:
-        if not any(each in str(place) for each in "*?[") or Path(place).exists():
-            expanded.append(place)
-            continue
-        found = sorted(glob.glob(str(place), recursive=True))  # noqa: PTH207 (absolute ones too)
-        if not found:
-            raise DataError(f"No file matches {printable(str(place))}. Check the pattern.")
-        expanded += found
-    paths = [Path(place).absolute() for place in expanded]
-    if twice := next((path for path in paths if paths.count(path) > 1), None):
-        raise DataError(f"{printable(str(twice))} is given twice. Leave out one.")
-    if not expanded:
-        raise DataError("There is no data to read. Name a file, a folder or a dataset.")
-    return expanded
-
-
-def join_splits(parts: Sequence[tuple[Path, Split]], id_prefix: str) -> Split:
-    """Join the splits of several files or folders into one.
-
-    Args:
-        parts: each place with its split.
-        id_prefix: "file" to put the file's name in front of each id, "none" to leave ids as they
-            are, "auto" for names in front of those ids that an earlier file has too.
-    """
-    if len(parts) == 1:
-        return parts[0][1]
-    prefixes = name_places([str(place) for place, _ in parts])
-    splits = [split for _, split in parts]
-
-    def read(bad_rows: BadRows) -> Iterator[Example]:
-        earlier: set[int] = set()  # the 64-bit hashes of ids
-        for prefix, split in zip(prefixes, splits, strict=True):
-            own = set()
-            for example in split.read(bad_rows):
-                own.add(hash(example.id))
-                is_shared = id_prefix == "auto" and hash(example.id) in earlier
-                if is_shared:
-                    _note_shared_id(example.id, prefix, bad_rows)
-                has_prefix = is_shared or id_prefix == "file"
-                yield replace(example, id=f"{prefix}:{example.id}") if has_prefix else example
-            earlier |= own
-
-    return Split(tuple(file for split in splits for file in split.files), read)
-
-
-def name_places(places: Sequence[str]) -> list[str]:
-    """Return a name for each place: its stem, with as much of its folders as tells them apart.
-
-    Example:
-        >>> name_places(["2024/news.csv", "2025/news.csv", "2025/blogs.csv"])
-        ['2024/news', '2025/news', 'blogs']
-    """
-    paths = [Path(place) for place in places]
-    names = [file_stem(path) for path in paths]
-    parents = [list(path.absolute().parent.parts) for path in paths]
-    while len(set(names)) < len(names) and any(parents):
-        is_shared = [names.count(name) > 1 for name in names]
-        names = [
-            f"{folders.pop()}/{name}" if repeated and folders else name
-            for name, folders, repeated in zip(names, parents, is_shared, strict=True)
-        ]
-    return names
-
-
-def _note_shared_id(name: str, prefix: str, bad_rows: BadRows) -> None:
-    """Note the first id that occurs in two files."""
-    if any(text.startswith(_SHARED) for text in bad_rows.notes):
-        return
-    name, prefix = printable(name), printable(prefix)
-    bad_rows.note(
-        f"{_SHARED} such as '{name}': in the second file it begins with the name of the file, as "
-        f"in '{prefix}:{name}'. To keep ids as they are: --id-prefix none."
-    )
-
-
 def _open_place(data: str | Path, options: ReadOptions, reader: str | None) -> Dataset:
     """Find the splits of one file, folder or address."""
     place = str(data)
@@ -242,7 +159,8 @@ def _open_place(data: str | Path, options: ReadOptions, reader: str | None) -> D
         return Dataset(EMBEDDED, place, _find_splits(EMBEDDED_FOLDER, ReadOptions(), reader))
     if remote := _prefix_format(place):
         name = place.removeprefix(remote.prefix).partition(":")[0]
-        return _with_source(Dataset(name, place, remote.find(Path(place), options)), options)
+        splits = remote.find(Path(place), options)
+        return Dataset(name, place, _extend(name, splits, options, ""))
     path = Path(data)
     with file_errors(path):
         _check_place(path, place)
@@ -255,8 +173,12 @@ def _open_place(data: str | Path, options: ReadOptions, reader: str | None) -> D
             return Dataset(path.resolve().name, place, _join_datasets(found, options))
         used = {file for split in splits.values() for file in split.files}
         unread = [printable(table.name) for table in tables if table not in used]
+        note = unread and (
+            f"Only {', '.join(splits)} of {path} are read, not {_list_some(unread)}. To read other "
+            "files too, name them."
+        )
         name = path.resolve().name if path.is_dir() else file_stem(path)
-        return _with_source(Dataset(name, place, _note_unread(path, splits, unread)), options)
+        return Dataset(name, place, _extend(name, splits, options, note or ""))
 
 
 def _prefix_format(place: str) -> Format | None:
@@ -312,35 +234,19 @@ def _join_datasets(datasets: Sequence[Dataset], options: ReadOptions) -> dict[st
     return {name: join_splits(each, options.id_prefix) for name, each in parts.items()}
 
 
-def _with_source(dataset: Dataset, options: ReadOptions) -> Dataset:
-    """Add the name of a file or folder to the features of its documents, if that is asked for."""
-    if not options.source_feature:
-        return dataset
-
-    def read(split: Split, bad_rows: BadRows) -> Iterator[Example]:
-        for example in split.read(bad_rows):
-            yield replace(example, features=(*example.features, f"source:{dataset.name}"))
-
-    splits = {
-        part: replace(split, read=partial(read, split)) for part, split in dataset.splits.items()
-    }
-    return replace(dataset, splits=splits)
-
-
-def _note_unread(
-    folder: Path, splits: Mapping[str, Split], unread: Sequence[str]
+def _extend(
+    name: str, splits: dict[str, Split], options: ReadOptions, note: str
 ) -> dict[str, Split]:
-    """Note the files of a folder that are not read, because others are called train or test."""
+    """Add a note to the reading of splits, and their name to the features if that is asked for."""
 
     def read(split: Split, bad_rows: BadRows) -> Iterator[Example]:
-        if unread:
-            bad_rows.note(
-                f"Only {', '.join(splits)} of {folder} are read, not {_list_some(unread)}. To "
-                "read other files too, name them."
-            )
-        return split.read(bad_rows)
+        if note:
+            bad_rows.note(note)
+        for example in split.read(bad_rows):
+            features = (*example.features, f"source:{name}")
+            yield replace(example, features=features) if options.source_feature else example
 
-    return {name: replace(split, read=partial(read, split)) for name, split in splits.items()}
+    return {part: replace(split, read=partial(read, split)) for part, split in splits.items()}
 
 
 def _finish(split: Split, name: str, options: ReadOptions, is_first: bool = False) -> Split:

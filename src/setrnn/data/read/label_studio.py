@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from setrnn.data.example import Example
 from setrnn.data.read.lines import RowProblem, decode, file_stem, numbered_lines
 from setrnn.data.read.reader import BadRows, Format, ReadOptions
-from setrnn.data.read.row import example_maker, read_rows
+from setrnn.data.read.row import example_maker, read_rows, strings
 from setrnn.errors import DataError, printable, shown
 
 CHOICES = "choices"
@@ -31,7 +31,7 @@ Row = Mapping[str, Any]
 def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:
     """Read the tasks of one file; those without an annotation are left out if labels are needed."""
     make = example_maker(options, file_stem(path))
-    tasks = _join_annotators(_load(path, options), options)
+    tasks = _join_annotators(_load(path, options), options.labels_field)
     tag = _find_tag(path, tasks, options)
     n_left_out = 0
 
@@ -39,20 +39,17 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
         nonlocal n_left_out
         if not isinstance(task, dict):
             raise RowProblem(f"must be an object, got {shown(task)}. {_ADVICE}")
-        if not isinstance(task.get("data"), dict):
-            return make(_min_row(task, options), number)
-        row = _flatten(task, tag, options)
+        row = _flatten(task, tag, options.labels_field)
         if options.require_labels and options.labels_field not in row:
             n_left_out += 1
             return None
         return make(row, number)
 
-    rows = enumerate(tasks, start=1)
-    yield from read_rows(rows, make_from_task, bad_rows, f"{path.name} task")
+    yield from read_rows(enumerate(tasks, 1), make_from_task, bad_rows, f"{path.name} task")
     if n_left_out and n_left_out == len(tasks):
         raise DataError(
             f"{path}: none of its {n_left_out:,} tasks has an annotation, or several that agree on "
-            "a label. Annotate some."
+            "a label. Annotate some, or name the field of single choices with --labels-field."
         )
     if n_left_out:
         bad_rows.note(
@@ -76,48 +73,39 @@ def _load(path: Path, options: ReadOptions) -> list[Any]:
     return tasks
 
 
-def _join_annotators(tasks: Sequence[Any], options: ReadOptions) -> list[Any]:
-    """Make one task of the rows that JSON-MIN has of it: one per annotation, with the same id."""
-    groups: dict[Any, list[Any]] = {}
+def _join_annotators(tasks: Sequence[Any], field: str) -> list[Any]:
+    """Make tasks of the rows of JSON-MIN: each is one annotation, those of a task have its id."""
+    joined: dict[int | str, Any] = {}
     for number, task in enumerate(tasks):
-        is_row = isinstance(task, dict) and "annotation_id" in task and "data" not in task
-        groups.setdefault(str(task.get("id", number)) if is_row else number, []).append(task)
-    return [
-        rows[0] if len(rows) == 1 else _join_rows(rows, options.labels_field)
-        for rows in groups.values()
-    ]
+        if not isinstance(task, dict) or isinstance(task.get("data"), dict):
+            joined[number] = task
+            continue
+        chosen = {name: each for name, each in task.items() if _has_choices(each)}
+        if isinstance(task.get(field), str | list):
+            chosen[field] = {CHOICES: task[field]}
+        is_annotation = "annotation_id" in task
+        key = str(task.get("id", number)) if is_annotation else number
+        whole = joined.setdefault(key, {"data": task, "annotations": []})
+        if chosen or is_annotation:
+            result = [
+                {"type": CHOICES, "from_name": name, "value": each} for name, each in chosen.items()
+            ]
+            whole["annotations"].append({"result": result})
+    return list(joined.values())
 
 
-def _join_rows(rows: Sequence[Row], field: str) -> dict[str, Any]:
-    """Return the task of which each row of JSON-MIN has one annotation."""
-    chosen = [
-        {
-            name: value if isinstance(value, dict) else {CHOICES: value}
-            for name, value in row.items()
-            if name == field or (isinstance(value, dict) and CHOICES in value)
-        }
-        for row in rows
-    ]
-    names = {name for each in chosen for name in each}
-    results = [
-        [{"type": CHOICES, "from_name": name, "value": value} for name, value in each.items()]
-        for each in chosen
-    ]
-    data = {name: value for name, value in rows[0].items() if name not in names}
-    return {"data": data, "annotations": [{"result": each} for each in results]}
-
-
-def _flatten(task: Row, tag: str | None, options: ReadOptions) -> dict[str, Any]:
+def _flatten(task: Row, tag: str | None, field: str) -> dict[str, Any]:
     """Return the data of a task as a row, with its id and the labels that its annotators chose."""
     row: dict[str, Any] = {"id": task.get("id"), **task["data"]}
-    row.pop(options.labels_field, None)
+    row |= {name: _choices(each) for name, each in row.items() if _has_choices(each)}
+    row.pop(field, None)
     annotations = _list_annotations(task)
     final = [each for each in annotations if each.get("ground_truth")] or annotations
-    chosen = [dict.fromkeys(_list_chosen(each, tag)) for each in final]
+    chosen = [_list_chosen(each, tag) for each in final]
     votes = Counter(label for each in chosen for label in each)
     agreed = [label for label, n in votes.items() if 2 * n > len(final)]
     if agreed or not all(chosen):  # everybody chose something, but not the same: no label is known
-        row[options.labels_field] = agreed
+        row[field] = agreed
     return row
 
 
@@ -153,40 +141,21 @@ def _find_tag(path: Path, tasks: Sequence[Any], options: ReadOptions) -> str | N
     return next(iter(names), None)
 
 
-def _list_chosen(annotation: Row, name: str | None) -> list[str]:
+def _list_chosen(annotation: Row, name: str | None) -> dict[str, None]:
     """Return the choices of one annotation; nothing chosen means that no label applies."""
-    return [
-        label
-        for each in _list_of_dicts(annotation.get("result"))
-        if each.get("type") == CHOICES and each.get("from_name") == name
-        for label in _choices(each.get("value"))
-    ]
+    results = _list_of_dicts(annotation.get("result"))
+    chosen = (each for each in results if each.get("type") == CHOICES)
+    values = [_choices(each.get("value")) for each in chosen if each.get("from_name") == name]
+    return dict.fromkeys(label for each in values for label in strings(CHOICES, each))
 
 
-def _min_row(task: Row, options: ReadOptions) -> dict[str, Any]:
-    """Return a row of JSON-MIN, with the choices of each tag as a list.
-
-    The labels are those of the tag that is named, or of the only one with a list of choices.
-    """
-    chosen = {
-        name: _choices(value)
-        for name, value in task.items()
-        if isinstance(value, dict) and CHOICES in value
-    }
-    row, field = {**task, **chosen}, options.labels_field
-    if isinstance(row.get(field), str) and row[field]:
-        row[field] = [row[field]]  # a single choice
-    if field not in row and len(chosen) == 1:
-        (row[field],) = chosen.values()
-    is_named = field != ReadOptions.labels_field
-    if field not in row and is_named and "annotation_id" in row:
-        row[field] = []  # annotated, and nothing was chosen
-    return row
+def _has_choices(value: object) -> bool:
+    return isinstance(value, dict) and CHOICES in value
 
 
 def _choices(value: Any) -> list[Any]:  # noqa: ANN401 (JSON values)
     found = value.get(CHOICES) if isinstance(value, dict) else None
-    return found if isinstance(found, list) else [found] if isinstance(found, str) else []
+    return found if isinstance(found, list) else [found] if found and isinstance(found, str) else []
 
 
 def _list_of_dicts(values: Any) -> list[Row]:  # noqa: ANN401 (JSON values)
