@@ -113,16 +113,11 @@ class Keeper:
     def not_finite(self) -> TrainingError:
         """Return the error for a loss or a weight that is not a finite number."""
         settings, position = self.settings, self.position
-        way_out = f"Lower training.learning_rate (now {settings.learning_rate:g})"
-        if settings.clip_norm:
-            way_out += f" or training.clip_norm (now {settings.clip_norm:g})"
-        else:
-            way_out += ", or set training.clip_norm"
-        if settings.precision != "float32":
-            way_out += ", or set training.precision=float32"
         return TrainingError(
             f"The loss is not finite in epoch {position.epoch + 1}, batch {position.batch} or "
-            f"shortly before. {way_out}. Earlier checkpoints are kept."
+            f"shortly before. Lower training.learning_rate (now {settings.learning_rate:g}) or "
+            f"training.clip_norm (now {settings.clip_norm:g}; 0 is no limit), or set "
+            "training.precision=float32. Earlier checkpoints are kept."
         )
 
     def keep_best(self, value: float) -> None:
