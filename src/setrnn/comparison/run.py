@@ -37,7 +37,7 @@ from setrnn.progress import OnProgress, Progress, ignore_progress
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.documents import prepared_batches
-from setrnn.tagging.evaluate import LEAST_LOG_PROB, RuleResults, measure_rules
+from setrnn.tagging.evaluate import MIN_LOG_PROB, RuleResults, measure_rules
 from setrnn.tagging.learn.mix import mix
 from setrnn.tagging.learn.train import train_prepared
 from setrnn.tagging.loading import load
@@ -215,7 +215,7 @@ def _test_results(
         },
         raw_probability={rule: _round(found.raw_probabilities) for rule, found in measured.items()},
         true_log_probs=[
-            None if each is None else round(max(each, LEAST_LOG_PROB), DIGITS)
+            None if each is None else round(max(each, MIN_LOG_PROB), DIGITS)
             for each in next(iter(measured.values())).true_log_probs
         ],
     )

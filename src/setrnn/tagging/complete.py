@@ -64,7 +64,7 @@ def encode_known(
 ) -> Known:
     """Return the ids of known labels; `n_before` texts precede the first, for error messages.
 
-    If sets must be closed, a present label brings those above it, an absent one those below it.
+    If sets must be closed, present labels add their ancestors, absent ones their descendants.
     """
     for number, row in enumerate(rows, start=n_before):
         problem = problem_with_known(labels, row.present, row.absent, max_labels, closure)
@@ -80,7 +80,7 @@ def encode_known(
 
 
 def _add(find: Callable[[int], Iterable[int]], row: Iterable[int]) -> list[int]:
-    """Return labels with those that each brings."""
+    """Return labels with those that `find` adds for each."""
     return [*dict.fromkeys(each for label in row for each in (label, *find(label)))]
 
 

@@ -26,8 +26,8 @@ from setrnn.systems.candidates import Bools, Ints
 from setrnn.tagging.tagger import Tagger
 
 # Texts that occur twice, in train and in another part, are no reason to warn or to refuse.
-MOST_SEEN = 0.1  # of the words of different texts
-LEAST_SEEN = 3  # documents, if the model knows a sample of those it was trained on
+MAX_SEEN = 0.1  # of the words of different texts
+MIN_SEEN = 3  # documents, if the model knows a sample of those it was trained on
 BATCHES_LOOKED_AT = 4
 
 
@@ -162,7 +162,7 @@ def open_unseen(
         count(len(batch.labels))
     documents.note_skipped()
     share, n_documents = counts.share, sum(len(batch.labels) for batch in read)
-    if share > MOST_SEEN:
+    if share > MAX_SEEN:
         problem = (
             f"The model was trained on about {share:.0%} of these documents, and is more confident "
             "about them than about others: what is fitted on them promises an accuracy that new "
@@ -178,7 +178,7 @@ def open_unseen(
         documents.split,
         lambda _: iter(read),
         n_documents=n_documents,
-        share_trained_on=share if share > MOST_SEEN else 0.0,
+        share_trained_on=share if share > MAX_SEEN else 0.0,
     )
 
 
@@ -203,7 +203,7 @@ def is_seen(tagger: Tagger, documents: LabelledDocuments) -> bool:
     counts = SeenCounts(tagger)
     for batch in islice(documents.batches(tagger), BATCHES_LOOKED_AT):
         counts.add(batch)
-    return counts.share > MOST_SEEN
+    return counts.share > MAX_SEEN
 
 
 class SeenCounts:
@@ -237,7 +237,7 @@ class SeenCounts:
             return 0.0
         lengths = np.array(list(self._lengths.values()), dtype=np.int64)
         is_seen = self.sketch.recognise(np.array(list(self._lengths), dtype=np.uint64))
-        if is_seen.sum() < (1 if self.sketch.is_complete else LEAST_SEEN):
+        if is_seen.sum() < (1 if self.sketch.is_complete else MIN_SEEN):
             return 0.0
         return float(lengths[is_seen].sum() / max(lengths.sum(), 1))
 

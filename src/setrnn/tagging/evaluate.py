@@ -33,7 +33,7 @@ from setrnn.systems.predicting import NO_RULE, BatchSearch, ChosenSets, Question
 from setrnn.systems.rules import count_candidates, find_rule
 from setrnn.systems.true_marginals import TrueMarginals, hide_probs
 from setrnn.tagging.documents import (
-    MOST_SEEN,
+    MAX_SEEN,
     Batch,
     Documents,
     SeenCounts,
@@ -50,7 +50,7 @@ from setrnn.tagging.trust.acceptance import (
 )
 
 RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
-LEAST_LOG_PROB = float(np.log(1e-12))  # so that one impossible set does not decide the mean
+MIN_LOG_PROB = float(np.log(1e-12))  # so that one impossible set does not decide the mean
 SURE = 0.95  # labels of at least this probability should nearly always be right
 
 LabelSets: TypeAlias = Sequence[tuple[str, ...]]
@@ -143,7 +143,7 @@ class Evaluation:
     @property
     def is_seen(self) -> bool:
         """Whether the model was trained on so many documents that the measures are too good."""
-        return self.share_trained_on > MOST_SEEN
+        return self.share_trained_on > MAX_SEEN
 
     def as_dict(self) -> dict[str, Any]:
         """Return all measures as plain values."""
@@ -271,7 +271,7 @@ def evaluate_rules(
             f"{n_incomplete:,} documents have labels that are not known: these count neither for "
             "nor against, so that wrong labels may go unnoticed there."
         )
-    if seen.share > MOST_SEEN and not allow_training_documents:
+    if seen.share > MAX_SEEN and not allow_training_documents:
         log.warning(
             f"The model was trained on about {seen.share:.0%} of these documents: it will do worse "
             "on new ones. Measure it on documents that it has not seen."
@@ -439,8 +439,8 @@ def _mean_ranking(parts: list[RankingScores]) -> RankingScores:
 def score_log_likelihood(true_log_probs: Sequence[float | None]) -> SetLogLikelihood:
     """Return the mean log-probability of the true sets; None marks those that are left out."""
     log_probs = np.array([each for each in true_log_probs if each is not None])
-    mean = float(np.maximum(log_probs, LEAST_LOG_PROB).mean()) if len(log_probs) else None
-    return SetLogLikelihood(mean, int((log_probs < LEAST_LOG_PROB).sum()))
+    mean = float(np.maximum(log_probs, MIN_LOG_PROB).mean()) if len(log_probs) else None
+    return SetLogLikelihood(mean, int((log_probs < MIN_LOG_PROB).sum()))
 
 
 def score_certificates(predicted: Sequence[Prediction]) -> CertificateScores | None:

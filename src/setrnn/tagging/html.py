@@ -14,7 +14,7 @@ from setrnn.errors import printable
 if TYPE_CHECKING:
     from setrnn.tagging.prediction import Prediction
 
-MOST_ROWS = 20
+MAX_ROWS = 20
 CHIP = "display:inline-block;border:1px solid #8888;border-radius:.7em;padding:0 .5em;margin:.1em"
 
 
@@ -65,10 +65,10 @@ def write_predictions(found: Sequence[Prediction]) -> str:
     columns = ["", "labels", "p", *(["accepted"] if has_accepted else [])]
 
     def rows() -> Iterator[list[str]]:
-        for number, each in enumerate(found[:MOST_ROWS]):
+        for number, each in enumerate(found[:MAX_ROWS]):
             state = {None: "", True: "yes", False: "no"}[each.accepted]
             cells = [str(number), write_set(each.labels), f"{each.probability:.3f}"]
             yield [*cells, *([state] if has_accepted else [])]
 
-    more = len(found) - MOST_ROWS
+    more = len(found) - MAX_ROWS
     return write_table(columns, rows()) + (f"<p>and {more:,} more</p>" if more > 0 else "")

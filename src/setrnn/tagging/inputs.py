@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Document = tuple[str, Sequence[str]]  # a text and its features
 
-MOST_SETS = 10_000  # that may be asked for per document
+MAX_SETS = 10_000  # that may be asked for per document
 _NUMBERS = (int, float, complex, np.number, np.bool_)
 
 
@@ -85,9 +85,9 @@ def _number_text(n_before: int, index: int) -> str:
 
 def check_top(top: int) -> None:
     """Raise ConfigError if `top` is not a positive whole number, or absurdly large."""
-    if not isinstance(top, int) or not 1 <= top <= MOST_SETS:
+    if not isinstance(top, int) or not 1 <= top <= MAX_SETS:
         raise ConfigError(
-            f"top must be a whole number of at least 1 and at most {MOST_SETS:,}, got {top}."
+            f"top must be a whole number of at least 1 and at most {MAX_SETS:,}, got {top}."
         )
 
 

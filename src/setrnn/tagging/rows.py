@@ -106,7 +106,7 @@ def table_rows(
 
 
 def check_separator(labels: Iterable[str], separator: str) -> None:
-    """Raise ConfigError if joined labels could not be told apart."""
+    """Raise ConfigError if a label contains the separator of the labels in a cell."""
     separator = joining_separator(separator)
     bad = next((label for label in labels if separator in label), None)
     if bad is not None:

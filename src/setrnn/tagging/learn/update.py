@@ -45,7 +45,7 @@ from setrnn.progress import OnProgress, count_up, ignore_progress, log, name_not
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
 from setrnn.tagging.documents import (
-    MOST_SEEN,
+    MAX_SEEN,
     LabelledDocuments,
     SeenCounts,
     example_batches,
@@ -431,7 +431,7 @@ def _note_documents(merged: Merged) -> None:
             "that the new documents lack, and it is measured and calibrated on new documents only. "
             "Give the documents that it was trained on: --data OLD."
         )
-    elif merged.share_seen is not None and merged.share_seen < MOST_SEEN:
+    elif merged.share_seen is not None and merged.share_seen < MAX_SEEN:
         log.warning("The model was not trained on the old documents. Are they the right ones?")
 
 
