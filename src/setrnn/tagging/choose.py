@@ -9,7 +9,6 @@ the words) to the nearest document taken before.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -98,7 +97,7 @@ def choose(
         split: the part of the pool; train, or the only one, if not given.
         rule: the prediction rule; the model's own if not given.
         device: where a model that is loaded from a folder computes: auto, cpu or cuda.
-        on_progress: called with the progress and with notes for the user.
+        on_progress: called with the progress.
 
     Example:
         >>> import setrnn
@@ -111,11 +110,11 @@ def choose(
         raise ConfigError(f"n must be a whole number of at least 1, got {n}.")
     tagger = model if isinstance(model, Tagger) else load(model, device)
     tagger.rule_or_own(rule)
-    bad_rows, texts, left_out = BadRows(), set[bytes](), Counter[str]()
+    bad_rows, before, left_out = BadRows(), set[tuple[str, ...]](), Counter[str]()
     documents: list[ChosenDocument] = []
     count = count_up("tagging the pool", on_progress)
     for batch in batched(_read(pool, split, bad_rows), tagger.batch_size):
-        kept = list(_leave_out(tagger, batch, texts, left_out))
+        kept = list(_leave_out(tagger, batch, before, left_out))
         if kept:
             documents += _tag(tagger, kept, rule)
         count(len(batch))
@@ -210,8 +209,14 @@ def _tag(tagger: Tagger, examples: list[Example], rule: str | None) -> Iterator[
     """Predict the sets of documents, and what F1 to expect."""
     documents = [(each.text, each.features) for each in examples]
     predictions, marginals = tagger.tag_with_marginals(documents, rule)
+    names = tagger.labels.names
     for example, prediction, probs in zip(examples, predictions, marginals.probs, strict=True):
-        undecided = _list_undecided(tagger, probs)
+        nearest = np.argsort(np.abs(probs - 0.5), kind="stable")[:MAX_UNDECIDED]  # to a half
+        undecided = {
+            names[label]: float(probs[label])
+            for label in nearest
+            if UNDECIDED <= probs[label] <= 1 - UNDECIDED
+        }
         yield ChosenDocument(example, prediction, _expect_f1(tagger, prediction, probs), undecided)
 
 
@@ -223,16 +228,6 @@ def _expect_f1(tagger: Tagger, prediction: Prediction, probs: Floats32) -> float
     return float(2 * probs[labels].sum() / (len(labels) + probs.sum()))
 
 
-def _list_undecided(tagger: Tagger, probs: Floats32) -> dict[str, float]:
-    """Return the labels whose probabilities (L,) are nearest to a half."""
-    nearest = np.argsort(np.abs(probs - 0.5), kind="stable")[:MAX_UNDECIDED]
-    return {
-        tagger.labels.names[label]: float(probs[label])
-        for label in nearest
-        if UNDECIDED <= probs[label] <= 1 - UNDECIDED
-    }
-
-
 def weigh_words(texts: list[str]) -> scipy.sparse.csr_matrix:
     """Return tf-idf vectors of length 1 (n, W); words that the model does not know count too."""
     from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
@@ -241,30 +236,27 @@ def weigh_words(texts: list[str]) -> scipy.sparse.csr_matrix:
     return scipy.sparse.csr_matrix(TfidfTransformer(sublinear_tf=True).fit_transform(counts))
 
 
-def _hash_text(example: Example) -> bytes:
-    """Return a hash of a text, without regard to case and spaces, and of its features."""
-    parts = (" ".join(example.text.split()).casefold(), *example.features)
-    return hashlib.blake2b("\n".join(parts).encode(), digest_size=16).digest()
-
-
 def _leave_out(
-    tagger: Tagger, examples: Sequence[Example], texts: set[bytes], left_out: Counter[str]
+    tagger: Tagger,
+    examples: Sequence[Example],
+    before: set[tuple[str, ...]],
+    left_out: Counter[str],
 ) -> Iterator[Example]:
-    """Yield the documents that can be chosen; add their hashes, and count the others by reason."""
+    """Yield the documents that can be chosen; add their texts, and count the others by reason."""
     sketch = tagger.trained_documents
     is_trained = np.zeros(len(examples), dtype=bool)
     if sketch is not None:
         is_trained = sketch.recognise(hash_texts(each.text for each in examples))
     for example, was_trained in zip(examples, is_trained, strict=True):
-        key = _hash_text(example)
+        text = (" ".join(example.text.split()).casefold(), *example.features)
         if not example.text.strip():
             left_out["without text"] += 1
         elif was_trained:
             left_out["that the model was trained on"] += 1
-        elif key in texts:
+        elif text in before:
             left_out["whose text occurs before"] += 1
         else:
-            texts.add(key)
+            before.add(text)
             yield example
 
 
@@ -279,8 +271,6 @@ def _note_left_out(tagger: Tagger, left_out: Counter[str], n_left: int, n: int) 
         log.info(f"Left out of {n_read:,} documents: {what}.")
     sketch = tagger.trained_documents
     if sketch is not None and not sketch.is_complete:
-        text = "The model recognises only a sample of the many documents it was trained on."
-        log.info(text)
+        log.info("The model recognises only a sample of the many documents it was trained on.")
     if n_left < n:
-        text = f"Only {n_left:,} documents are left to choose from: all are chosen."
-        log.warning(text)
+        log.warning(f"Only {n_left:,} documents are left to choose from: all are chosen.")

@@ -112,7 +112,7 @@ def train(
         resume: continue the run kept in OUT.run. It may get another number of epochs. With a
             budget that is used up already, its best epoch becomes the model; without a method,
             members without a finished epoch are left out.
-        on_progress: called with the progress and with notes for the user.
+        on_progress: called with the progress.
 
     Example:
         >>> import setrnn
