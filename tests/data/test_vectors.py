@@ -176,33 +176,22 @@ class TestWord2vec:
         assert np.array_equal(word_vectors(prepared, settings), made), "what is kept needs none"
 
 
-class TestWeaving:
-    @pytest.fixture(params=range(5))
-    def woven(self, request):
-        random = np.random.default_rng(request.param)
-        words = [list(range(n)) for n in random.integers(0, 9, 40)]
-        tags = [list(range(100, 100 + n)) for n in random.integers(0, 9, 40)]
-        rows = weave(Ragged.from_lists(words), Ragged.from_lists(tags), random)
-        return words, tags, [row.tolist() for row in rows]
-
-    def test_words_keep_their_order_and_every_tag_occurs(self, woven):
-        for words, tags, sentence in zip(*woven, strict=True):
-            assert [each for each in sentence if each < 100] == words
-            assert {each for each in sentence if each >= 100} == set(tags)
-
-    def test_tags_take_turns(self, woven):
-        for words, tags, sentence in zip(*woven, strict=True):
-            found = [each for each in sentence if each >= 100]
-            assert len(found) == (max(len(words), len(tags)) if tags else 0)
-            counts = [found.count(tag) for tag in tags]
-            assert not tags or max(counts) - min(counts) <= 1
-
-    def test_every_word_stands_beside_a_tag(self, woven):
-        for words, tags, sentence in zip(*woven, strict=True):
-            if tags:
-                places = [place for place, each in enumerate(sentence) if each < 100]
-                assert all(sentence[place + 1] >= 100 for place in places)
-                assert len(places) == len(words)
+@pytest.mark.parametrize("seed", range(5))
+def test_words_keep_their_order_and_tags_take_turns_behind_them(seed):
+    random = np.random.default_rng(seed)
+    words = [list(range(n)) for n in random.integers(0, 9, 40)]
+    tags = [list(range(100, 100 + n)) for n in random.integers(0, 9, 40)]
+    rows = weave(Ragged.from_lists(words), Ragged.from_lists(tags), random)
+    for own_words, own_tags, row in zip(words, tags, rows, strict=True):
+        sentence = row.tolist()
+        assert [each for each in sentence if each < 100] == own_words
+        found = [each for each in sentence if each >= 100]
+        assert set(found) == set(own_tags), "every tag occurs"
+        assert len(found) == (max(len(own_words), len(own_tags)) if own_tags else 0)
+        counts = [found.count(tag) for tag in own_tags]
+        assert not own_tags or max(counts) - min(counts) <= 1
+        for place, each in enumerate(sentence):
+            assert not own_tags or each >= 100 or sentence[place + 1] >= 100
 
 
 @pytest.fixture(scope="module", params=SOURCES)
