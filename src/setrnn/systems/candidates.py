@@ -63,30 +63,6 @@ class LabelSizeProbs:
 
 
 @dataclass(frozen=True)
-class Places:
-    """The document and the label of each of E pairs, in the order of the labels.
-
-    With many labels, p(label | document) is kept for the pairs that matter, (E,), instead of all,
-    (n, L).
-    """
-
-    document: npt.NDArray[np.int32]  # (E,)
-    label: Ids  # (E,) ascending
-    shape: tuple[int, int]  # (n, L)
-
-    def keep(self, is_kept: Bools) -> Places:
-        """Return some of the pairs."""
-        return Places(self.document[is_kept], self.label[is_kept], self.shape)
-
-    def fill(self, values: npt.NDArray[Any], labels: slice) -> npt.NDArray[Any]:
-        """Return the values (E,) of some labels for all documents, 0 if not kept: (n, labels)."""
-        start, stop = np.searchsorted(self.label, [labels.start, labels.stop])
-        found = np.zeros((self.shape[0], labels.stop - labels.start), dtype=values.dtype)
-        found[self.document[start:stop], self.label[start:stop] - labels.start] = values[start:stop]
-        return found
-
-
-@dataclass(frozen=True)
 class Certificates:
     """What a search guarantees about the first candidate of each document."""
 

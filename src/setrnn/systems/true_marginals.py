@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from setrnn.data.ragged import Ragged
-from setrnn.systems.candidates import Bools, Floats32, Places
+from setrnn.systems.candidates import Bools, Floats32, Ids
 
 # From this number of labels on, documents x labels and features x labels are kept sparse.
 MANY_LABELS = 1_000
@@ -24,6 +26,30 @@ LEAST_KEPT = 1e-4  # pairs below are not used to fit curves, and reach no thresh
 def hide_probs(probs: Floats32, unknown: Bools | None) -> Floats32:
     """Return probabilities (n, L) with 0 for the labels that are not known, if there are some."""
     return probs if unknown is None else np.where(unknown, np.float32(0), probs)
+
+
+@dataclass(frozen=True)
+class Places:
+    """The document and the label of each of E pairs, in the order of the labels.
+
+    With many labels, p(label | document) is kept for the pairs that matter, (E,), instead of all,
+    (n, L).
+    """
+
+    document: npt.NDArray[np.int32]  # (E,)
+    label: Ids  # (E,) ascending
+    shape: tuple[int, int]  # (n, L)
+
+    def keep(self, is_kept: Bools) -> Places:
+        """Return some of the pairs."""
+        return Places(self.document[is_kept], self.label[is_kept], self.shape)
+
+    def fill(self, values: npt.NDArray[Any], labels: slice) -> npt.NDArray[Any]:
+        """Return the values (E,) of some labels for all documents, 0 if not kept: (n, labels)."""
+        start, stop = np.searchsorted(self.label, [labels.start, labels.stop])
+        found = np.zeros((self.shape[0], labels.stop - labels.start), dtype=values.dtype)
+        found[self.document[start:stop], self.label[start:stop] - labels.start] = values[start:stop]
+        return found
 
 
 @dataclass(frozen=True)

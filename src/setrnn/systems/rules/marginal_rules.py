@@ -21,12 +21,12 @@ from setrnn.systems.candidates import (
     Floats32,
     Ids,
     Ints,
-    Places,
     list_columns,
 )
 from setrnn.systems.limits import SetLimits
 from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.closed_sets import close_by_sum
+from setrnn.systems.true_marginals import Places
 
 OVER_HALF = np.nextafter(0.5, 1.0)
 # Chosen by fitting on one half of valid and measuring on the other: docs/rules.md.

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import scipy
 
 from setrnn.errors import ConfigError
-from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, Places
-from setrnn.systems.true_marginals import TrueMarginals
+from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints
+from setrnn.systems.true_marginals import Places, TrueMarginals
 
 N_BINS = 15
 MIN_IN_BIN = 10  # documents
