@@ -268,11 +268,5 @@ class OrderFreeTable(PlainDecoder):
         return (self.bits[label_sets.clamp(min=0)] * (label_sets >= 0)).sum(-1)
 
 
-def random_set_probs(n_labels, seed=0):
-    sets = all_sets(n_labels)
-    probs = np.random.default_rng(seed).dirichlet(np.ones(len(sets)))
-    return dict(zip(sets, probs.tolist(), strict=True))
-
-
 def _number(labels):
     return sum(2**label for label in labels)
