@@ -159,16 +159,16 @@ class Explanation:
         """Return the words with the most attention; the weights of a repeated word are summed."""
         return self._weigh(step)[:top]
 
-    def words_for(self, label: LabelWords, top: int) -> list[WeightedWord]:
-        """Return the words that speak for a label, the strongest first.
+    def words_for(self, row: LabelWords | Step, top: int) -> list[WeightedWord]:
+        """Return the words that speak for a label or a step, the strongest first.
 
         Of a classical system, also word pairs and, in a chain, earlier labels.
         """
-        return [word for word in self._weigh(label) if word.weight > 0][:top]
+        return [word for word in self._weigh(row) if word.weight > 0][:top]
 
-    def words_against(self, label: LabelWords, top: int) -> list[WeightedWord]:
+    def words_against(self, row: LabelWords | Step, top: int) -> list[WeightedWord]:
         """Return the words that speak against a label, the strongest first."""
-        return [word for word in self._weigh(label)[::-1] if word.weight < 0][:top]
+        return [word for word in self._weigh(row)[::-1] if word.weight < 0][:top]
 
     def strongest(
         self, row: LabelWords | Step, n_for: int, n_against: int, least: float = 0.0
@@ -177,11 +177,9 @@ class Explanation:
 
         Words below `least` of the strongest word are left out.
         """
-        words = self._weigh(row)
-        kept = [word for word in words if word.weight > 0][:n_for]
-        kept += [word for word in words[::-1] if word.weight < 0][:n_against]
-        limit = least * max((abs(word.weight) for word in kept), default=0.0)
-        return [word for word in kept if abs(word.weight) >= limit]
+        words = [*self.words_for(row, n_for), *self.words_against(row, n_against)]
+        limit = least * max((abs(word.weight) for word in words), default=0.0)
+        return [word for word in words if abs(word.weight) >= limit]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as plain JSON values."""

@@ -197,8 +197,8 @@ class Update:
             tagger.notes.update({"training_seconds": seconds, UPDATED: self._describe(scores)})
             if self.out is None:
                 return tagger
-            hint = f" The work is kept in {run}: add --resume to write the model."
-            saved = save_again(tagger, self.out, hint, self.resume)
+            way_out = f" The work is kept in {run}: add --resume to write the model."
+            saved = save_again(tagger, self.out, way_out, self.resume)
             if run is not None and run.is_dir():
                 mark_saved(run)
         return saved

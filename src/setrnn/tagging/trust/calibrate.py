@@ -118,7 +118,7 @@ def calibrate(
         split: the part of the data; valid, or the only one, if not given.
         allow_training_documents: whether to calibrate, with a warning, on documents that the model
             was trained on; otherwise they raise DataError.
-        on_progress: called with the progress and with notes for the user.
+        on_progress: called with the progress.
 
     Example:
         >>> import setrnn
