@@ -2,7 +2,6 @@
 
     python benchmarks/serve_load.py MODEL [--rule RULE] [--seconds 10]
     python benchmarks/serve_load.py MODEL --minutes 10
-    python benchmarks/serve_load.py MODEL --kill
 
 The service runs in a process of its own, started by `setrnn serve`. Clients send requests from
 sockets, each after the previous answer (a tenth of a core). Before and after each load, offline
@@ -10,8 +9,7 @@ prediction is measured: `Tagger.tag_stream` on the same texts with all cores, as
 does. CPU time per document is that of the service; the share of CPU time is offline's, relative to
 that of service and clients together: on cores that other programs use, it says more than the speed.
 
---minutes measures the memory under load. --kill kills the service under load, restarts it and
-prints when it answers.
+--minutes measures the memory under load.
 """
 
 from __future__ import annotations
@@ -39,7 +37,6 @@ from setrnn.data import newsroom
 N_CLIENTS, N_TEXTS = (1, 8, 64), (1, 16)
 WARM_UP = 2.0  # seconds
 MEMORY_WARM_UP = 20.0
-KILL_AFTER = 3.0
 
 
 @dataclass
@@ -81,11 +78,11 @@ class Load:
 class Service:
     """A service that runs during a `with` block."""
 
-    def __init__(self, model: Path, port: int = 0) -> None:
-        command = [sys.executable, "-m", "setrnn", "serve", str(model), "--port", str(port)]
+    def __init__(self, model: Path) -> None:
+        command = [sys.executable, "-m", "setrnn", "serve", str(model), "--port", "0"]
         command += ["--device", "cpu"]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        self.port = port
+        self.port = 0
 
     def __enter__(self) -> Service:
         assert self.process.stderr is not None
@@ -213,74 +210,15 @@ def watch_memory(wanted: argparse.Namespace, texts: list[str]) -> None:
     print(f"Resident memory: {start:.0f} MB after {MEMORY_WARM_UP:.0f} s, {end:.0f} MB at the end")
 
 
-def kill_and_restart(wanted: argparse.Namespace, texts: list[str]) -> None:
-    """Kill the service under load, restart it on the same port, and print when it answers."""
-    messages = requests(texts, 1, wanted.rule)
-    with Service(wanted.model) as service:
-        broken = asyncio.run(_killed(service, messages))
-        print(
-            f"Killed with 64 clients: {broken['whole']:,} whole answers, {broken['half']} partial"
-        )
-        start = time.perf_counter()
-        again = Service(wanted.model, service.port)
-        answered = asyncio.run(_first_answer(service.port, messages[0]))
-        print(f"Answers again after {answered - start:.1f} s")
-        service.process = again.process
-
-
-async def _killed(service: Service, messages: list[bytes]) -> Counter[str]:
-    """Send requests from 64 clients, kill the service, and count whole and partial answers."""
-    found: Counter[str] = Counter()
-
-    async def ask(first: int) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", service.port, limit=1 << 24)
-        for message in islice(cycle(messages), first, None):
-            writer.write(message)
-            head = b""
-            try:
-                head = await reader.readuntil(b"\r\n\r\n")
-                length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
-                json.loads(await reader.readexactly(length))
-            except (asyncio.IncompleteReadError, ConnectionError) as error:
-                found["half"] += bool(head or getattr(error, "partial", b""))
-                return
-            found["whole"] += 1
-
-    asking = [asyncio.create_task(ask(number)) for number in range(64)]
-    await asyncio.sleep(KILL_AFTER)
-    service.process.kill()
-    service.process.wait()
-    await asyncio.gather(*asking)
-    return found
-
-
-async def _first_answer(port: int, message: bytes) -> float:
-    """Send requests until one is answered; return the time."""
-    while True:
-        try:
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(message)
-            head = await reader.readuntil(b"\r\n\r\n")
-            writer.close()
-            if head[9:12] == b"200":
-                return time.perf_counter()
-        except (OSError, asyncio.IncompleteReadError):
-            pass
-        await asyncio.sleep(0.02)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", type=Path)
     parser.add_argument("--rule", default=None)
     parser.add_argument("--seconds", type=float, default=10.0, help="per measurement")
     parser.add_argument("--minutes", type=float, default=0.0, help="of load, to measure the memory")
-    parser.add_argument("--kill", action="store_true", help="kill the service under load")
     wanted = parser.parse_args()
     texts = [example.text for example in newsroom.examples("test")]
-    if wanted.kill:
-        kill_and_restart(wanted, texts)
-    elif wanted.minutes:
+    if wanted.minutes:
         watch_memory(wanted, texts)
     else:
         compare(wanted, texts)
