@@ -26,9 +26,7 @@ except SystemExit as stop:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_line_of_a_command_is_the_first_of_its_docstring(name):
-    place, line = COMMANDS[name]
-    module, attribute = place.split(":")
-    found = getattr(import_module(module), attribute)
+    found, line = getattr(import_module(f"setrnn.cli.{name}"), name), COMMANDS[name]
     is_group = isinstance(found, typer.Typer)
     assert line == (found.info.help if is_group else inspect.getdoc(found).splitlines()[0])
 
@@ -40,7 +38,7 @@ def test_general_help_and_unknown_commands_import_no_command(arguments):
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     code, modules = json.loads(result.stderr.splitlines()[-1])
     assert code == (0 if arguments == ["--help"] else 2)
-    heavy = {place.split(":")[0] for place, _ in COMMANDS.values()} | {"torch", "numpy", "sklearn"}
+    heavy = {f"setrnn.cli.{name}" for name in COMMANDS} | {"torch", "numpy", "sklearn"}
     assert not heavy.intersection(modules)
 
 
@@ -120,7 +118,7 @@ def test_every_command_has_its_own_help(setrnn, name):
     result = setrnn(name, "--help")
     assert result.code == 0
     assert f"setrnn {name}" in result.out
-    first_words = " ".join(COMMANDS[name][1].split()[:3])
+    first_words = " ".join(COMMANDS[name].split()[:3])
     assert first_words in result.out
 
 

@@ -10,8 +10,8 @@ from rich.progress import Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from setrnn.cli.console import labels_text, scores_table, write_json
-from setrnn.cli.terminal import Terminal, escape_controls, escape_json, escape_line
+from setrnn.cli.tables import labels_text, measures_table
+from setrnn.cli.terminal import Terminal, escape_controls, escape_json, escape_line, write_json
 from setrnn.data.example import Example
 from setrnn.data.read import write_examples
 from setrnn.metrics import MEASURES
@@ -56,7 +56,7 @@ def in_a_table(text):
         lambda text: Panel(text, title=text),
         lambda text: Text.assemble("set ", (labels_text([text]), "bold green")),
         lambda text: Text(" · ").join([Text(text), Text(text)]),
-        lambda text: scores_table(text, {text: dict.fromkeys(MEASURES, 0.5)}),
+        lambda text: measures_table(text, {text: dict.fromkeys(MEASURES, 0.5)}),
     ],
 )
 def test_whatever_is_printed_holds_no_control_character(terminal, file, make):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from setrnn.cli.statistics_tables import show_statistics
+from setrnn.cli.tables import statistics_tables
 from setrnn.data.example import Example
 from setrnn.data.statistics import SharedTexts, dataset_statistics
 
@@ -114,7 +114,7 @@ def test_order_of_documents_changes_nothing():
 
 def rendered(statistics, width=200):
     console = Console(file=io.StringIO(), width=width)
-    console.print(show_statistics(statistics))
+    console.print(statistics_tables(statistics))
     return console.file.getvalue()
 
 

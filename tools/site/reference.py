@@ -31,7 +31,7 @@ def write_commands() -> str:
         "the version; `--debug`, anywhere, shows tracebacks.",
         "",
     ]
-    for name, (_, summary) in COMMANDS.items():
+    for name, summary in COMMANDS.items():
         command = load_command(name)
         parts = getattr(command, "commands", None)
         if parts is None:

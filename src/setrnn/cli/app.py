@@ -20,73 +20,32 @@ import typer
 from typer.core import TyperGroup
 
 from setrnn import __version__
-from setrnn.cli.terminal import Terminal, escape_controls, escape_line, show_log
+from setrnn.cli.terminal import escape_controls, note, show_log
 from setrnn.errors import SetRNNError, StoppedError, find_memory_problem
 
-# Each command: where its function (or group) is, and the first line of its help. The module is
-# imported when the command is run or its own help is asked for: `setrnn --help` imports none.
+# The commands, each with the first line of its help. Each is the function (or group) of its name in
+# the module of its name, which is imported when the command is run or its own help is asked for.
 COMMANDS = {
-    "demo": (
-        "setrnn.cli.demo:demo",
-        "Tell the whole story on newsroom, the embedded corpus of synthetic news.",
-    ),
-    "data": (
-        "setrnn.cli.data:app",
-        "Inspect, convert, split and prepare data; choose what to tag.",
-    ),
-    "train": (
-        "setrnn.cli.train:train",
-        "Train a model and write its folder: the best one within a time budget, or one system.",
-    ),
-    "predict": (
-        "setrnn.cli.predict:predict",
-        "Tag documents; write a row for each, in the order of the input.",
-    ),
-    "evaluate": (
-        "setrnn.cli.evaluate:evaluate",
-        "Measure a model on documents whose labels are known.",
-    ),
-    "calibrate": (
-        "setrnn.cli.calibrate:calibrate",
-        "Calibrate a model's probabilities, and find which predictions to accept without review.",
-    ),
-    "show": (
-        "setrnn.cli.show:show",
-        "Show what a model is: method, data, labels, measures, calibration, versions.",
-    ),
-    "push": (
-        "setrnn.cli.push:push",
-        "Copy models to a folder or the Hugging Face hub, and from there.",
-    ),
-    "mix": (
-        "setrnn.cli.mix:mix",
-        "Make one model of several, with weights fitted for each prediction rule.",
-    ),
-    "distil": (
-        "setrnn.cli.distil:distil",
-        "Train a small network on the set probabilities of a trained model, its teacher.",
-    ),
-    "update": (
-        "setrnn.cli.update:update",
-        "Update a model with new documents and labels, without training from the beginning.",
-    ),
-    "compare": (
-        "setrnn.cli.compare:compare",
-        "Train systems on the same data, measure them by every rule, and write a report.",
-    ),
-    "explain": (
-        "setrnn.cli.explain:explain",
-        "Explain how a model tags a text, or how it scores a given set.",
-    ),
-    "report": (
-        "setrnn.cli.report:report",
-        "Make the report of a comparison again from its records: one page, tables and figures.",
-    ),
-    "serve": ("setrnn.cli.serve:serve", "Serve models: an HTTP API, and a page to tag with."),
-    "methods": (
-        "setrnn.cli.methods:methods",
-        "List the systems: what each is for, what it maximises in training, how it predicts.",
-    ),
+    "demo": "Tell the whole story on newsroom, the embedded corpus of synthetic news.",
+    "data": "Inspect, convert, split and prepare data; choose what to tag.",
+    "train": "Train a model and write its folder: the best one within a time budget, or one "
+    "system.",
+    "predict": "Tag documents; write a row for each, in the order of the input.",
+    "evaluate": "Measure a model on documents whose labels are known.",
+    "calibrate": "Calibrate a model's probabilities, and find which predictions to accept without "
+    "review.",
+    "show": "Show what a model is: method, data, labels, measures, calibration, versions.",
+    "push": "Copy models to a folder or the Hugging Face hub, and from there.",
+    "mix": "Make one model of several, with weights fitted for each prediction rule.",
+    "distil": "Train a small network on the set probabilities of a trained model, its teacher.",
+    "update": "Update a model with new documents and labels, without training from the beginning.",
+    "compare": "Train systems on the same data, measure them by every rule, and write a report.",
+    "explain": "Explain how a model tags a text, or how it scores a given set.",
+    "report": "Make the report of a comparison again from its records: one page, tables and "
+    "figures.",
+    "serve": "Serve models: an HTTP API, and a page to tag with.",
+    "methods": "List the systems: what each is for, what it maximises in training, how it "
+    "predicts.",
 }
 INTERRUPTED = 130  # the exit code that shells give to Ctrl-C
 
@@ -102,13 +61,16 @@ class LazyGroup(TyperGroup):
 
 def load_command(name: str) -> Any:  # noqa: ANN401 (a click command)
     """Import a command by its name."""
-    module, attribute = COMMANDS[name][0].split(":")
-    found = getattr(import_module(module), attribute)
+    from setrnn.cli.options import expand  # it loads numpy, which the general help does not need
+
+    found = getattr(import_module(f"setrnn.cli.{name}"), name)
     group = typer.Typer(callback=lambda: None, rich_markup_mode="rich", add_completion=False)
     if isinstance(found, typer.Typer):
+        for each in found.registered_commands:
+            each.callback = expand(each.callback) if each.callback else None
         group.add_typer(found, name=name)
     else:
-        group.command(name)(found)
+        group.command(name)(expand(found))
     loaded: Any = typer.main.get_command(group)
     command = loaded.commands[name]
     for each in (command, *getattr(command, "commands", {}).values()):
@@ -125,7 +87,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for _name, (_, _help) in COMMANDS.items():
+for _name, _help in COMMANDS.items():
     app.command(_name, help=_help)(lambda: None)
 
 
@@ -170,7 +132,7 @@ def main() -> NoReturn:
     except (KeyboardInterrupt, typer.Abort):
         _fail("stopped.", INTERRUPTED)
     except StoppedError as stop:
-        _print_line(str(stop), "yellow")
+        note(str(stop), "yellow")
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output is gone: keep Python from reporting it at exit.
@@ -225,10 +187,5 @@ def _show_usage(error: Any) -> None:  # noqa: ANN401 (an exception of click)
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    _print_line(f"error: {message}", "red")
+    note(f"error: {message}", "red")
     sys.exit(code)
-
-
-def _print_line(text: str, style: str) -> None:
-    console = Terminal(stderr=True)
-    console.print(escape_line(text), style=style, markup=False, highlight=False, soft_wrap=True)

@@ -7,13 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-import typer
-from rich import box
-from rich.table import Table
-from rich.text import Text
 
 import setrnn
-from setrnn.cli.console import note, stdout, write_json
 from setrnn.cli.options import (
     AllowTrainingDocuments,
     Device,
@@ -21,16 +16,18 @@ from setrnn.cli.options import (
     Model,
     Reading,
     Rule,
-    with_reading,
+    argument,
+    option,
 )
 from setrnn.cli.progress import load_model, terminal_progress
+from setrnn.cli.tables import reliability_table
+from setrnn.cli.terminal import note, show, stdout, write_json
 from setrnn.data.disk import check_file_place, whole_file
 from setrnn.errors import ConfigError, ModelError, printable
 from setrnn.models.hub import name_place, require_folder
 from setrnn.tagging.trust.acceptance import (
     MIN_SHOWN,
     Acceptance,
-    Reliability,
     accuracy_interval,
     check_target,
 )
@@ -38,40 +35,29 @@ from setrnn.tagging.trust.acceptance import (
 if TYPE_CHECKING:
     from setrnn.tagging.trust.calibrate import Calibrated
 
-BAR_WIDTH = 30
 N_LABELS_SHOWN = 5
 FIGURES = (".svg", ".png", ".pdf")
 
 
-@with_reading
 def calibrate(
     model: Model,
     data: Annotated[
         list[str],
-        typer.Argument(
-            metavar="VALID", help="Documents with labels that the model was not trained on."
-        ),
+        argument("VALID", "Documents with labels that the model was not trained on."),
     ],
     reading: Reading,
     target_accuracy: Annotated[
-        float, typer.Option(help="The least accuracy of the accepted predictions.")
+        float, option("The least accuracy of the accepted predictions.")
     ] = 0.9,
     confidence: Annotated[
-        float,
-        typer.Option(help="The confidence that the accepted predictions reach that accuracy."),
+        float, option("The confidence that the accepted predictions reach that accuracy.")
     ] = 0.9,
     rule: Rule = None,
     split: Annotated[
-        str | None,
-        typer.Option(
-            "--split", help="The part of VALID to read.", show_default="valid, or the only one"
-        ),
+        str | None, option("The part of VALID to read.", default="valid, or the only one")
     ] = None,
     figure: Annotated[
-        Path | None,
-        typer.Option(
-            help="Also draw a reliability diagram: a .svg, .png or .pdf file.", show_default=False
-        ),
+        Path | None, option("Also draw a reliability diagram: a .svg, .png or .pdf file.")
     ] = None,
     json: JsonFile = None,
     device: Device = "auto",
@@ -87,7 +73,7 @@ def calibrate(
     _check_places(model, figure, json)
     tagger = load_model(model, device)
     tagger.rule_or_own(rule)
-    with terminal_progress() as show:
+    with terminal_progress() as on_progress:
         found = setrnn.calibrate(
             tagger,
             reading.source(data),
@@ -96,7 +82,7 @@ def calibrate(
             confidence,
             split=split,
             allow_training_documents=allow_training_documents,
-            on_progress=show,
+            on_progress=on_progress,
         )
     found.tagger.save_calibration(model)
     _show(found)
@@ -125,20 +111,20 @@ def _check_places(model: Path, figure: Path | None, json: Path | None) -> None:
 
 def _show(found: Calibrated) -> None:
     """Print the reliability before and after, and what is accepted."""
-    lines = (
+    show(
         f"{found.tagger.method}, rule {found.rule}, {found.calibration.n_documents:,} documents: "
-        f"{found.accuracy:.3f} of the predicted sets are right.",
+        f"{found.accuracy:.3f} of the predicted sets are right.\n"
         f"Expected calibration error: {found.before.error:.3f} before, {found.after.error:.3f} "
-        "after (on each fifth of the documents, calibrated on the others).",
-        _reliability_table("Before calibration", found.before),
-        _reliability_table("After calibration", found.after),
-        acceptance_note(found.acceptance),
-        f"Labels: expected calibration error {found.labels_before.error:.3f} before, "
-        f"{found.labels_after.error:.3f} after, over probabilities above {MIN_SHOWN}.",
-        _describe_labels(found),
+        "after (on each fifth of the documents, calibrated on the others)."
     )
-    for line in lines:
-        stdout.print(line, highlight=False, markup=False, soft_wrap=isinstance(line, str))
+    stdout.print(reliability_table("Before calibration", found.before))
+    stdout.print(reliability_table("After calibration", found.after))
+    show(
+        f"{acceptance_note(found.acceptance)}\n"
+        f"Labels: expected calibration error {found.labels_before.error:.3f} before, "
+        f"{found.labels_after.error:.3f} after, over probabilities above {MIN_SHOWN}.\n"
+        f"{_describe_labels(found)}"
+    )
 
 
 def _describe_labels(found: Calibrated) -> str:
@@ -161,32 +147,6 @@ def _describe_labels(found: Calibrated) -> str:
         f"Accept {len(safe):,} of {len(names):,} labels by themselves, each for an accuracy of "
         f"{asked[0]} with confidence {asked[1]}: {first}{more}. Review the others."
     )
-
-
-def _reliability_table(title: str, reliability: Reliability) -> Table:
-    """Show the accuracy of sets by their probability; the bar shows both."""
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for column in ("documents", "probability", "accuracy"):
-        table.add_column(column, justify="right")
-    table.add_column("accuracy; | marks the probability")
-    for n, probability, accuracy in zip(
-        reliability.n_documents, reliability.mean_probability, reliability.accuracy, strict=True
-    ):
-        bar = _bar(probability, accuracy)
-        table.add_row(f"{n:,}", f"{probability:.3f}", f"{accuracy:.3f}", bar)
-    return table
-
-
-def _bar(probability: float, accuracy: float) -> Text:
-    """Draw the accuracy as a bar, with a mark at the probability."""
-    filled = round(accuracy * BAR_WIDTH)
-    mark = min(round(probability * BAR_WIDTH), BAR_WIDTH - 1)
-    bar = list("█" * filled + "·" * (BAR_WIDTH - filled))
-    bar[mark] = "|"
-    text = Text("".join(bar))
-    text.stylize("cyan", 0, filled)
-    text.stylize("bold", mark, mark + 1)
-    return text
 
 
 def acceptance_note(acceptance: Acceptance) -> str:

@@ -7,21 +7,20 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 import setrnn
-from setrnn.cli.console import hierarchical_table, note, scores_table, stdout, warn
 from setrnn.cli.options import (
     ConfigFile,
     Data,
     Device,
     Preset,
-    SetOption,
+    Settings,
     TreeReading,
     Valid,
-    with_reading,
+    option,
 )
 from setrnn.cli.progress import terminal_progress
+from setrnn.cli.tables import hierarchical_table, measures_table
+from setrnn.cli.terminal import note, stdout, warn
 from setrnn.comparison.added import parse_additions
 from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 
@@ -29,79 +28,61 @@ if TYPE_CHECKING:
     from setrnn import ComparisonResult
 
 
-@with_reading
 def compare(
     data: Data,
     out: Annotated[
-        Path,
-        typer.Option(help="The folder of the comparison; a comparison already there is continued."),
+        Path, option("The folder of the comparison; a comparison already there is continued.")
     ],
     reading: TreeReading,
     methods: Annotated[
         str,
-        typer.Option(
-            metavar="all|later|A,B,C",
-            help="The systems; `setrnn methods` lists them, and mixture mixes the others. later "
-            "stands for those of later papers, which are not in all.",
+        option(
+            "The systems; `setrnn methods` lists them, and mixture mixes the others. later stands "
+            "for those of later papers, which are not in all.",
+            "all|later|A,B,C",
         ),
     ] = "all",
     seeds: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Runs per network, with seeds 0 to N-1; 3 by default, 1 with --quick.",
-        ),
+        option("Runs per network, with seeds 0 to N-1; 3 by default, 1 with --quick.", "N", min=1),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(
+        option(
+            "Runs at a time; 1 by default, 2 with --quick on two cores, as many as there is room "
+            "for with --ray.",
+            "N",
             min=1,
-            metavar="N",
-            help="Runs at a time; 1 by default, 2 with --quick on two cores, as many as there is "
-            "room for with --ray.",
         ),
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option(
-            metavar="MINUTES",
-            help="The longest training time of one run.",
-            show_default="no limit",
-        ),
+        option("The longest training time of one run.", "MINUTES", default="no limit"),
     ] = None,
     add: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=FILE",
-            help="Another tool's predictions; may be repeated.",
-        ),
+        list[str] | None, option("Another tool's predictions; may be repeated.", "NAME=FILE")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Small settings and one seed, for a first look.")
+        bool, option("Small settings and one seed, for a first look.", None, "--quick")
     ] = False,
     valid: Valid = None,
     preset: Preset = "default",
     config: ConfigFile = None,
-    settings: SetOption = None,
+    settings: Settings = None,
     device: Device = "auto",
     no_models: Annotated[
-        bool, typer.Option("--no-models", help="Do not keep the trained models.")
+        bool, option("Do not keep the trained models.", None, "--no-models")
     ] = False,
     ray: Annotated[
         str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Run on a Ray cluster: auto for that of this machine, local to start one, or "
+        option(
+            "Run on a Ray cluster: auto for that of this machine, local to start one, or "
             "HOST:PORT. All nodes must see OUT.",
-            show_default=False,
+            "ADDRESS",
         ),
     ] = None,
     gpus_per_run: Annotated[
-        float,
-        typer.Option(
-            min=0, metavar="N", help="The GPUs of each run on a Ray cluster, such as 0.25."
-        ),
+        float, option("The GPUs of each run on a Ray cluster, such as 0.25.", "N", min=0)
     ] = 0.0,
 ) -> None:
     """Train systems on the same data, measure them by every rule, and write a report.
@@ -109,7 +90,7 @@ def compare(
     Each run leaves a record in OUT as soon as it ends. A stopped comparison continues when the
     same command is given again.
     """
-    with terminal_progress() as show:
+    with terminal_progress() as on_progress:
         result = setrnn.compare(
             reading.source(data, valid),
             methods,
@@ -126,34 +107,24 @@ def compare(
             keep_models=not no_models,
             ray=ray,
             gpus_per_run=gpus_per_run,
-            command=given_command(),
-            on_progress=show,
+            command=shlex.join(["setrnn", *sys.argv[1:]]),  # without the path of the program
+            on_progress=on_progress,
         )
-    page = write_report(result)
-    show_results(result)
+    note("Making the report")
+    with terminal_progress() as on_progress:
+        page = setrnn.build_report(result.folder, on_progress=on_progress).page
+    _show_results(result)
     note(f"Wrote {out}: the page is {page}")
 
 
-def given_command() -> str:
-    """Return the command as it was given, without the path of the program."""
-    return shlex.join(["setrnn", *sys.argv[1:]])
-
-
-def write_report(result: ComparisonResult) -> Path:
-    """Write the report of a comparison, and return its page."""
-    note("Making the report")
-    with terminal_progress() as show:
-        return setrnn.build_report(result.folder, on_progress=show).page
-
-
-def show_results(result: ComparisonResult) -> None:
+def _show_results(result: ComparisonResult) -> None:
     """Print a table of all systems, each by its own rule, and the runs that failed."""
     rows = result.mean_scores()
     kind = " (synthetic)" if result.comparison.synthetic else ""
     stdout.print()
     if rows:
         title = f"Results on the test part of {result.comparison.data}{kind}"
-        stdout.print(scores_table(title, rows))
+        stdout.print(measures_table(title, rows))
         if all(key in row for row in rows.values() for key in HIERARCHICAL_MEASURES):
             stdout.print(hierarchical_table(rows))
     for name, failure in result.failures.items():

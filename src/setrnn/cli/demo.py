@@ -9,7 +9,6 @@ from shlex import quote
 from shutil import which
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.columns import Columns
 from rich.console import Group
 from rich.panel import Panel
@@ -18,9 +17,10 @@ from rich.text import Text
 
 import setrnn
 from setrnn.cli.calibrate import acceptance_note
-from setrnn.cli.console import labels_text, stdout
-from setrnn.cli.mix import scores_of_members
+from setrnn.cli.options import option
 from setrnn.cli.progress import load_model, terminal_progress
+from setrnn.cli.tables import labels_text, members_table
+from setrnn.cli.terminal import show, stdout
 from setrnn.data import newsroom
 from setrnn.data.disk import whole_file
 from setrnn.data.example import Example
@@ -51,7 +51,7 @@ SURE, UNSURE, LEAST_LEFT_OUT = 0.95, 0.75, 0.05  # probabilities of labels
 
 def demo(
     out: Annotated[
-        Path, typer.Option(help="The folder of the demo; a demo already there is continued.")
+        Path, option("The folder of the demo; a demo already there is continued.")
     ] = Path("demo"),
 ) -> None:
     """Tell the whole story on newsroom, the embedded corpus of synthetic news.
@@ -110,7 +110,7 @@ def _open_model(folder: Path) -> Tagger:
         tagger = load_model(folder, "cpu")
     else:
         try:
-            with terminal_progress() as show:
+            with terminal_progress() as on_progress:
                 tagger = setrnn.train(
                     "newsroom",
                     budget=MINUTES,
@@ -120,13 +120,13 @@ def _open_model(folder: Path) -> Tagger:
                     settings=QUICK_SETTINGS | SMALLER,
                     device="cpu",
                     resume=True,
-                    on_progress=show,
+                    on_progress=on_progress,
                 )
         except StoppedError:
             raise StoppedError("Stopped. The same command continues the demo.") from None
     if tagger.calibration is None or not tagger.calibration.acceptance:
-        with terminal_progress() as show:
-            found = setrnn.calibrate(tagger, "newsroom", target=TARGET, on_progress=show)
+        with terminal_progress() as on_progress:
+            found = setrnn.calibrate(tagger, "newsroom", target=TARGET, on_progress=on_progress)
         tagger = found.tagger.save_calibration(folder)
     return tagger
 
@@ -134,7 +134,7 @@ def _open_model(folder: Path) -> Tagger:
 def _show_members(tagger: Tagger) -> None:
     from setrnn.models.card import summarise
 
-    stdout.print(scores_of_members(tagger.notes["mixture"]))
+    stdout.print(members_table(tagger.notes["mixture"]))
     for line in summarise(tagger):
         if line.startswith(("Chosen", "Left out")):
             _print(line)
@@ -228,7 +228,7 @@ def _show_what_next(model: str, page: Path) -> None:
     }
     for what, how in steps.items():
         _print(what)
-        stdout.print(f"  {how}", markup=False, highlight=False, soft_wrap=True)
+        show(f"  {how}")
 
 
 def _title(title: str, command: str = "") -> None:

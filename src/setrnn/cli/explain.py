@@ -11,9 +11,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from setrnn.cli.console import labels_text, note, stdout, write_json
 from setrnn.cli.options import Device, JsonFile, Model, Rule
 from setrnn.cli.progress import load_model
+from setrnn.cli.tables import labels_text
+from setrnn.cli.terminal import note, stdout, write_json
 from setrnn.data.disk import check_file_place, whole_file
 from setrnn.errors import ConfigError
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rich import progress as rich_progress
 from rich.table import Column
 from rich.text import Text
 
 import setrnn
-from setrnn.cli.console import note, stderr
-from setrnn.cli.terminal import escape_line
+from setrnn.cli.terminal import escape_line, note, stderr
 from setrnn.metrics import MEASURES
-from setrnn.progress import Epoch, OnProgress, Progress
+from setrnn.progress import Epoch, OnProgress, Progress, count_up
 
 if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger
+
+T = TypeVar("T")
+STEP = 1000  # items between two reports
 
 # Short names, so that a row fits into 80 characters.
 COLUMNS = MEASURES | {"hamming_loss": "hamming", "subset_accuracy": "subset"}
@@ -49,17 +51,14 @@ def load_model(folder: Path, device: str) -> Tagger:
         return setrnn.load(folder, device)
 
 
-@contextmanager
-def documents_progress() -> Iterator[Callable[[str, int], None]]:
-    """Yield a function that counts the documents of each step, one bar per step."""
-    n_done: dict[str, int] = {}
-    with terminal_progress() as show:
-
-        def advance(step: str, n_documents: int) -> None:
-            n_done[step] = n_done.get(step, 0) + n_documents
-            show(Progress(step, n_done[step]))
-
-        yield advance
+def watch(items: Iterable[T], step: str, on_progress: OnProgress) -> Iterator[T]:
+    """Yield items, and report how many there were so far."""
+    add, n_new = count_up(step, on_progress), 0
+    for n_new, each in enumerate(items, 1):
+        yield each
+        if n_new % STEP == 0:
+            add(STEP)
+    add(n_new % STEP)
 
 
 class _Time(rich_progress.TimeRemainingColumn):

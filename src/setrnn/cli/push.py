@@ -4,40 +4,25 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 import setrnn
-from setrnn.cli.console import note
+from setrnn.cli.options import argument, option
+from setrnn.cli.terminal import note
 from setrnn.errors import ConfigError
 from setrnn.models.hub import name_place
 
 
 def push(
-    models: Annotated[
-        list[str],
-        typer.Argument(metavar="MODEL", help="Model folders or hub:NAME.", show_default=False),
-    ],
+    models: Annotated[list[str], argument("MODEL", "Model folders or hub:NAME.")],
     to: Annotated[
         str,
-        typer.Argument(
-            metavar="TO",
-            help="A folder or hub:OWNER/NAME. At the end, / adds the name of each model.",
-            show_default=False,
-        ),
+        argument("TO", "A folder or hub:OWNER/NAME. At the end, / adds the name of each model."),
     ],
     private: Annotated[
-        bool, typer.Option("--private", help="Make a new repository on the hub private.")
+        bool, option("Make a new repository on the hub private.", None, "--private")
     ] = False,
-    message: Annotated[
-        str | None, typer.Option(help="The message of the commit on the hub.", show_default=False)
-    ] = None,
+    message: Annotated[str | None, option("The message of the commit on the hub.")] = None,
     license: Annotated[  # noqa: A002 (the name that the hub has for it)
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The licence of the model on the hub, such as mit.",
-            show_default=False,
-        ),
+        str | None, option("The licence of the model on the hub, such as mit.", "NAME")
     ] = None,
 ) -> None:
     """Copy models to a folder or the Hugging Face hub, and from there.

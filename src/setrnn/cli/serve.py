@@ -13,8 +13,8 @@ from typing import Annotated
 
 import typer
 
-from setrnn.cli.console import note, warn
 from setrnn.cli.options import Device
+from setrnn.cli.terminal import note, warn
 from setrnn.errors import MissingExtraError
 from setrnn.serve.settings import (
     ApiKeys,

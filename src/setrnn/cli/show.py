@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import setrnn
-from setrnn.cli.console import stdout, write_json
 from setrnn.cli.options import JsonFile, Model
 from setrnn.cli.progress import load_model
+from setrnn.cli.terminal import stdout, write_json
 from setrnn.data.disk import check_file_place
 from setrnn.models.folder import GENERATED
 from setrnn.models.hub import name_place

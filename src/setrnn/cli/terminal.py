@@ -1,15 +1,25 @@
-"""A terminal that shows control characters as text, so that no label or file name can steer it."""
+"""What commands print, with control characters as text: no label or file name steers a terminal.
+
+Tables go to standard output, notes and warnings to standard error.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console, ConsoleOptions
 from rich.segment import Segment
 from rich.text import Text
+
+from setrnn.data.disk import whole_file
+from setrnn.progress import log
 
 # What a terminal obeys instead of showing: control characters except newline and tab, separators
 # of lines, marks that reverse the direction of writing, and halves of surrogate pairs.
@@ -43,24 +53,6 @@ def escape_json(line: str) -> str:
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
 
 
-class LogHandler(logging.Handler):
-    """Prints what the library logs to standard error: notes, and warnings in yellow."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print one record."""
-        from setrnn.cli.console import note, warn
-
-        (warn if record.levelno >= logging.WARNING else note)(record.getMessage())
-
-
-def show_log() -> None:
-    """Print the notes and warnings that setrnn logs, once each."""
-    logger = logging.getLogger("setrnn")
-    logger.setLevel(logging.INFO)
-    if not any(isinstance(each, LogHandler) for each in logger.handlers):
-        logger.addHandler(LogHandler())
-
-
 class Terminal(Console):
     """A console that escapes the control characters of all it prints, wherever they come from."""
 
@@ -82,3 +74,66 @@ class Terminal(Console):
             if plain != renderable.plain:
                 renderable = Text(plain, renderable.style, end=renderable.end)
         return super().render(renderable, options)
+
+
+stdout = Terminal()
+stderr = Terminal(stderr=True)
+
+
+def show(text: str) -> None:
+    """Print a sentence or several to standard output; only a terminal wraps them."""
+    stdout.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def note(message: str, style: str | None = None) -> None:
+    """Print a note to standard error, in one line."""
+    line = escape_line(message)
+    stderr.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def warn(message: str) -> None:
+    """Print a warning to standard error."""
+    note(f"warning: {message}", "yellow")
+
+
+class LogHandler(logging.Handler):
+    """Prints what the library logs to standard error: notes, and warnings in yellow."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one record."""
+        (warn if record.levelno >= logging.WARNING else note)(record.getMessage())
+
+
+def show_log() -> None:
+    """Print the notes and warnings that setrnn logs, once each."""
+    log.setLevel(logging.INFO)
+    if not any(isinstance(each, LogHandler) for each in log.handlers):
+        log.addHandler(LogHandler())
+
+
+@contextmanager
+def quiet(is_quiet: bool) -> Iterator[None]:
+    """Print nothing meanwhile, if asked; errors are printed afterwards."""
+    for each in (stdout, stderr):
+        each.quiet = is_quiet
+    try:
+        yield
+    finally:
+        for each in (stdout, stderr):
+            each.quiet = False
+
+
+def write_json(file: Path, values: Mapping[str, Any]) -> None:
+    """Write a JSON file, whole or not at all; null for numbers that are not finite."""
+    text = json.dumps(_with_null(values), indent=2, ensure_ascii=False, allow_nan=False)
+    with whole_file(file) as stream:
+        stream.write((text + "\n").encode())
+
+
+def _with_null(values: Any) -> Any:  # noqa: ANN401 (JSON values)
+    """Replace NaN and infinite numbers, which JSON cannot write."""
+    if isinstance(values, Mapping):
+        return {name: _with_null(each) for name, each in values.items()}
+    if isinstance(values, list | tuple):
+        return [_with_null(each) for each in values]
+    return None if isinstance(values, float) and not math.isfinite(values) else values

@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
-import typer
-
 import setrnn
-from setrnn.cli.console import note, quiet, scores_table, stdout
-from setrnn.cli.mix import scores_of_members
-from setrnn.cli.options import Data, TrainingOptions, TreeReading, with_training
+from setrnn.cli.options import Data, ModelOut, TrainingOptions, TreeReading, option
 from setrnn.cli.progress import terminal_progress
+from setrnn.cli.tables import measures_table, members_table
+from setrnn.cli.terminal import note, quiet, stdout
 
 
-@with_training
 def train(
     data: Data,
-    out: Annotated[Path, typer.Option(help="The model folder to write.")],
+    out: ModelOut,
     reading: TreeReading,
     training: TrainingOptions,
     method: Annotated[
         str | None,
-        typer.Option(
-            help="The system to train; `setrnn methods` lists them.",
-            show_default="the best model within the budget",
+        option(
+            "The system to train; `setrnn methods` lists them.",
+            default="the best model within the budget",
         ),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
+        option(
+            "Without --method, the networks to train at a time on a CPU.",
+            "N",
             min=1,
-            help="Without --method, the networks to train at a time on a CPU.",
-            show_default="one per core, at most 4",
+            default="one per core, at most 4",
         ),
     ] = None,
 ) -> None:
@@ -53,14 +49,14 @@ def train(
     with (
         connected(training.device) as ranks,
         quiet(not ranks.is_first),
-        terminal_progress() as show,
+        terminal_progress() as on_progress,
     ):
         tagger = setrnn.train(
             reading.source(data),
             method,
             jobs=jobs or min(n_cores(), MOST_JOBS),
             out=out,
-            on_progress=show,
+            on_progress=on_progress,
             **training.arguments(),
         )
     if not ranks.is_first:
@@ -68,9 +64,9 @@ def train(
     note(f"Wrote {out}")
     if "automatic" in tagger.notes:
         if "mixture" in tagger.notes:
-            stdout.print(scores_of_members(tagger.notes["mixture"]))
+            stdout.print(members_table(tagger.notes["mixture"]))
         for line in summarise(tagger):
             note(line)
     elif valid := tagger.notes.get("valid"):
         title = f"On the valid part, by rule {valid['rule']}"
-        stdout.print(scores_table(title, {tagger.method: valid}))
+        stdout.print(measures_table(title, {tagger.method: valid}))
