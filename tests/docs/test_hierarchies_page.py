@@ -75,8 +75,3 @@ def test_the_python_gives_what_its_comments_say(place):
     assert 0 < names["evaluation"].hierarchical.hierarchical_f1 < 1
     assert names["closing"].keeps_closed
     assert list(names["classifier"].classes_) == ["football", "sport", "weather"]
-
-
-def test_the_page_names_files_that_are_there():
-    for found in re.findall(r"\]\(([\w.-]+\.md)\)", PAGE):
-        assert (Path(__file__).parents[2] / "docs" / found).is_file()

@@ -4,15 +4,12 @@ import csv
 import json
 import re
 import shlex
-import sys
 from itertools import islice
 from pathlib import Path
 
-import pytest
 from doc_pages import run_here
 from fastapi.testclient import TestClient
 
-from setrnn.cli import main
 from setrnn.data import newsroom
 from setrnn.serve.app import make_app
 from setrnn.serve.registry import Registry, ServedModel
@@ -83,13 +80,3 @@ def test_the_requests_of_the_page_are_answered(taggers):
             assert answer.status_code == 200, answer.text
     chosen = answer.json()["results"][0]["result"]
     assert {*chosen[0]["value"]["choices"]} <= {"sport", "weather"} if chosen else True
-
-
-@pytest.mark.parametrize("options", [("--to", "csv"), ("--to", "label-studio", "--out", "a.csv")])
-def test_predictions_go_to_label_studio_as_json_only(options, monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["setrnn", "predict", "model", "--text", "x", *options])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert stop.value.code == 1
-    assert "label-studio" in capsys.readouterr().err

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from doc_pages import run_here
 
-from setrnn.data.text.languages import FEW_WORDS, MAX_TEXTS, read_lists
 from setrnn.tagging.loading import load
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -34,10 +33,3 @@ def test_a_table_in_four_languages_becomes_models(tmp_path, monkeypatch, capsys)
     assert {"weather", "traffic"} == labels[2] == labels[3]
     assert "学" in said["explain"]
     assert load(tmp_path / "model").config.text.language == "none"
-
-
-def test_the_page_names_all_languages_and_limits():
-    for name in read_lists():
-        assert name.capitalize() in PAGE
-    assert f"fewer than {FEW_WORDS} words" in PAGE
-    assert f"up to {MAX_TEXTS:,} documents" in PAGE

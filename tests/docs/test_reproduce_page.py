@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from setrnn.config import load_config
 from setrnn.methods import METHODS
 
 ROOT = Path(__file__).parents[2]
@@ -44,18 +43,3 @@ def test_nothing_to_compare_with_ends_before_training(tmp_path):
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 2
         assert "nowhere" not in done.stdout
-
-
-def test_the_page_has_the_settings_of_the_preset():
-    preset = load_config("paper")
-    said = {
-        "epochs": f"{preset.training.epochs} epochs",
-        "patience": f"after {preset.training.patience} epochs without",
-        "batch": f"{preset.training.batch_size} documents per batch",
-        "units": f"{preset.model.encoder_units} units",
-        "words": f"after {preset.text.max_words} words",
-    }
-    for name, text in said.items():
-        assert text in PAGE, name
-    assert preset.model.attention == "additive"
-    assert "additive attention" in PAGE

@@ -23,12 +23,6 @@ def test_the_tables_of_a_page_are_those_of_the_records(page):
 
 
 @pytest.mark.parametrize("data", make.PLACES)
-def test_objectives_are_those_of_the_code(data):
-    for file, text in make.refreshed_files(data).items():
-        assert file.read_text(encoding="utf-8") == text
-
-
-@pytest.mark.parametrize("data", make.PLACES)
 def test_tables_and_summary_have_the_same_scores(data):
     scores = json.loads((RESULTS / data / "summary.json").read_text())["scores"]
     own = json.loads((RESULTS / data / "summary.json").read_text())["own_rules"]
@@ -50,13 +44,6 @@ def test_the_pictures_of_the_readme_show_the_records():
         best = make._rows(data, "best-rules")
         highest = max(float(row["instance-F1 (rule f1)"]) for row in best.values())
         assert f"{highest:.3f}".removeprefix("0") in told
-
-
-def test_a_changed_number_is_noticed(tmp_path, monkeypatch):
-    page = tmp_path / "README.md"
-    page.write_text(re.sub(r"\.7\d\d\b", ".999", readme()))
-    monkeypatch.setitem(make.PAGES, page, {"systems": make.PAGES[ROOT / "README.md"]["systems"]})
-    assert page.read_text() != make.with_tables(page)
 
 
 def readme():

@@ -15,10 +15,3 @@ def test_every_test_that_is_named_is_there(file):
     text = (TESTS / file).read_text(encoding="utf-8")
     missing = [name for each, name in NAMED if each == file and f"def {name}(" not in text]
     assert not missing
-
-
-def test_every_promise_names_a_test():
-    promises = PAGE.split("## What is promised")[1].split("### The network")[0]
-    rows = re.findall(r"^\| ([A-Z].*)\|$", promises, re.MULTILINE)
-    assert len(rows) > 12
-    assert all(re.search(r"`[\w/]+\.py::\w+` ?", row.rsplit("|", 1)[1]) for row in rows)

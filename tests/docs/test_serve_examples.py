@@ -20,11 +20,6 @@ def client(taggers):
         yield client
 
 
-def test_the_examples_are_there():
-    assert [path for path, _, _ in POSTED] == ["/v1/tag", "/v1/complete", "/v1/explain"]
-    assert len(ASKED) >= 5
-
-
 @pytest.mark.parametrize(("path", "header", "body"), POSTED, ids=lambda value: value[:12])
 def test_posted_examples_are_answered(client, path, header, body):
     name, value = header.split(": ")
@@ -36,11 +31,3 @@ def test_posted_examples_are_answered(client, path, header, body):
 def test_asked_examples_are_answered(client, path):
     answer = client.get(path)
     assert answer.status_code == 200, answer.text
-
-
-def test_every_option_is_told_of():
-    from setrnn.serve.settings import ServeSettings
-
-    told = set(re.findall(r"--[a-z-]+", PAGE))
-    settings = {f"--{name.replace('_', '-')}" for name in ServeSettings.__dataclass_fields__}
-    assert settings <= told

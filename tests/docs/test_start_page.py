@@ -88,8 +88,3 @@ def test_a_raw_csv_becomes_a_served_model(tmp_path, monkeypatch, capsys, asked):
         assert len(list(csv.DictReader(file))) == N_CHOSEN
     names = json.loads((tmp_path / "model-2" / "labels.json").read_text())["labels"]
     assert "seen by a person" in names
-
-
-def test_the_page_names_files_that_are_there():
-    for place in re.findall(r"\]\(([\w.-]+\.md)\)", PAGE):
-        assert (Path(__file__).parents[2] / "docs" / place).is_file()
