@@ -5,16 +5,20 @@ import json
 import re
 
 import pytest
+from rich.console import Console
 from rich.panel import Panel
 from rich.progress import Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from setrnn.cli.progress import terminal_progress
 from setrnn.cli.tables import labels_text, measures_table
 from setrnn.cli.terminal import Terminal, escape_controls, escape_json, escape_line, write_json
 from setrnn.data.example import Example
 from setrnn.data.read import write_examples
 from setrnn.metrics import MEASURES
+from setrnn.progress import Epoch
+from setrnn.progress import Progress as Step
 
 # Escape, bell, carriage return, backspace, delete, the 8-bit CSI, and three that turn the text.
 HOSTILE = "a\x1b[31mb\x07c\rd\x08e\x7ff\x9b2Jg\u202eh\u2066i\u2069"
@@ -171,3 +175,27 @@ def test_a_json_file_has_null_for_what_is_not_a_number(tmp_path):
         "b": [1.5, None, {"c": [None, "x", None, True]}],
         "d": 3,
     }
+
+
+def test_a_terminal_shows_one_bar_per_activity(monkeypatch):
+    screen = Console(file=io.StringIO(), force_terminal=True, width=80)
+    monkeypatch.setattr("setrnn.cli.progress.stderr", screen)
+    with terminal_progress() as show:
+        show(Step("word vectors", 0.2, 1.0, detail="PPMI"))
+        screen.file.write("|")
+        for n in (10, 20):
+            show(Step("training", n, 40, epoch=Epoch(2, 28, "set-probability", 3.25, 1234.0)))
+    vectors, training = screen.file.getvalue().split("|")
+    assert "PPMI" in vectors
+    last = [line for line in training.splitlines() if "epoch" in line][-1]
+    for part in ("epoch 2/28", "set-probability", "loss 3.25", "1,234 docs/s", "left"):
+        assert part in last
+
+
+def test_without_a_terminal_only_the_start_of_whole_activities_is_written(capsys):
+    with terminal_progress() as show:
+        show(Step("br-0", 0.5, 1.0, detail="training", part_of="runs"))
+        show(Step("runs", 1.0, 4.0, detail="0 of 2 runs"))
+        for share in (0.5, 0.6):
+            show(Step("word vectors", share, 1.0, detail="reading"))
+    assert capsys.readouterr().err.splitlines() == ["word vectors: reading"]
