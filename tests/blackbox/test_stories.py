@@ -124,7 +124,7 @@ def test_a_mixture_is_used_like_any_other_model(run, world):
 def test_a_student_is_shown_beside_its_teacher_and_used(run, world):
     line = "distil br data --out student --unlabelled few.jsonl --method sigmoid"
     ended = run(f"{line} {NETWORK}")
-    for words in ("teacher", "student", "per second"):
+    for words in ("teacher", "student", "documents/s"):
         assert words in ended.out
     assert "texts without labels: 20" in (world / "student/README.md").read_text()
     run("evaluate student data")

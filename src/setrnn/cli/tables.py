@@ -151,7 +151,7 @@ def change_table(found: Mapping[str, Any], rule: str) -> Table:
 
 def student_table(found: Mapping[str, Mapping[str, float]]) -> Table:
     """Show the measures and the speed of a teacher and its student."""
-    names = {**_common(found), "documents_per_second": "documents per second"}
+    names = {**_common(found), "documents_per_second": "documents/s"}
     return measures_table("On the valid part, each measure by its own rule", found, names)
 
 
