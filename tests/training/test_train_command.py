@@ -15,6 +15,7 @@ from setrnn.cli import main
 from setrnn.data import newsroom
 from setrnn.data.disk import locked
 from setrnn.data.read import write_examples
+from setrnn.progress import Progress
 from setrnn.tagging.loading import load
 from setrnn.tagging.trust.calibrate import calibrate
 
@@ -170,7 +171,7 @@ def test_one_process_at_a_time_trains_a_model(command, tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_while_word_vectors_are_made(command, tmp_path, monkeypatch, number):
     def make(prepared, settings, on_progress):
-        on_progress("word2vec: 1 of 5 epochs", 0.2)
+        on_progress(Progress("word vectors", 0.2, 1.0, detail="word2vec: 1 of 5 epochs"))
         os.kill(os.getpid(), number)
         signal.sigtimedwait([], 5)
 
