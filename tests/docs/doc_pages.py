@@ -1,18 +1,15 @@
 """The pages of the documentation: their blocks of code, and the commands in them."""
 
+import importlib.util
 import re
 import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
-from setrnn.cli import main
-
 ROOT = Path(__file__).parents[2]
 BESIDE_DOCS = ("README.md", "CONTRIBUTING.md", "deploy/README.md", "benchmarks/README.md")
-MARK = re.compile(r"<!-- run by (tests/[\w/]+\.py)")
+MARK = re.compile(r"<!-- run by (tests/[\w/]+\.py)(?:: ([\w ]+))? -->")
 PROGRAMS = {
     *("setrnn", "make", "python", "python3", "pip", "pytest", "torchrun", "ray", "curl", "kill"),
     *("openssl", "docker", "kubectl", "helm", "sudo", "nvidia-cuda-mps-control", "cat", "mkdocs"),
@@ -28,7 +25,8 @@ class Block:
     line: int  # of its first line, from 1
     language: str  # of a fence; "" of an indented block
     text: str
-    run_by: str | None  # the test that the comment before it names
+    run_by: str | None = None  # the test that the comment before it names
+    story: str | None = None  # of several on a page
 
     @property
     def is_python(self):
@@ -96,7 +94,9 @@ def list_blocks(page):
             number += 1
             continue
         mark = MARK.match(lines[start - 1]) if start else None
-        found.append(Block(page, first, language, "\n".join(inside), mark[1] if mark else None))
+        found.append(
+            Block(page, first, language, "\n".join(inside), *(mark.groups() if mark else ()))
+        )
     return found
 
 
@@ -107,11 +107,23 @@ def is_in_list(lines, number):
     return bool(is_text) and len(lines[number]) - len(lines[number].lstrip()) < 6
 
 
-def run_here(words, monkeypatch, capsys):
-    """Run a command of setrnn in this process, which must succeed; return what it prints."""
-    monkeypatch.setattr(sys, "argv", list(words))
-    with pytest.raises(SystemExit) as stop:
-        main()
-    printed = capsys.readouterr()
-    assert not stop.value.code, printed.err
-    return printed
+def posted(curl):
+    """Return the request of a curl command to the service, as a client of it takes one."""
+    (url,) = [each for each in curl if each.startswith("localhost:8000/")]
+    request = {"method": "GET", "url": url.removeprefix("localhost:8000")}
+    if "-d" in curl:
+        name, value = curl[curl.index("-H") + 1].split(": ")
+        request |= {
+            "method": "POST",
+            "content": curl[curl.index("-d") + 1],
+            "headers": {name: value},
+        }
+    return request
+
+
+def load_script(file):
+    """Import a script that is no part of the package."""
+    specification = importlib.util.spec_from_file_location(file.stem, file)
+    module = sys.modules[file.stem] = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module

@@ -1,33 +1,43 @@
-import json
+"""The requests of docs/serve.md are answered."""
+
 import re
-from pathlib import Path
 
 import pytest
+from doc_pages import ROOT, list_blocks, posted
 from fastapi.testclient import TestClient
 
 from setrnn.serve.app import make_app
 from setrnn.serve.registry import Registry, ServedModel
+from setrnn.serve.settings import ServeSettings
 
-PAGE = (Path(__file__).parents[2] / "docs" / "serve.md").read_text(encoding="utf-8")
-POSTED = re.findall(r"localhost:8000(/v1/\w+) -H '([^']+)'[\s\\]+-d '([^']+)'", PAGE)
+PAGE = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
 ASKED = re.findall(r"`GET (/[^`]+)`", PAGE)
+CURLS = [
+    words
+    for block in list_blocks("docs/serve.md")
+    for _, words in block.commands
+    if words[0] == "curl" and any(each.startswith("localhost:8000/") for each in words)
+]
 
 
 @pytest.fixture(scope="module")
 def client(taggers):
-    model = ServedModel("set-rnn-0", "version", taggers["set-rnn"])
-    with TestClient(make_app(Registry.of(model))) as client:
+    registry = Registry.of(ServedModel("set-rnn-0", "version", taggers["set-rnn"]))
+    app = make_app(registry, ServeSettings(label_studio=True))
+    with TestClient(app, "http://localhost") as client:
         yield client
 
 
-@pytest.mark.parametrize(("path", "header", "body"), POSTED, ids=lambda value: value[:12])
-def test_posted_examples_are_answered(client, path, header, body):
-    name, value = header.split(": ")
-    answer = client.post(path, content=json.dumps(json.loads(body)), headers={name: value})
+@pytest.mark.parametrize("curl", CURLS, ids=lambda words: posted(words)["url"])
+def test_examples_of_curl_are_answered(client, curl):
+    answer = client.request(**posted(curl))
     assert answer.status_code == 200, answer.text
+    if answer.request.url.path == "/predict":  # only what is a choice of the project
+        for tag in answer.json()["results"][0]["result"]:
+            assert {*tag["value"]["choices"]} <= {"sport", "weather"}
 
 
 @pytest.mark.parametrize("path", ASKED)
-def test_asked_examples_are_answered(client, path):
+def test_paths_of_the_table_are_answered(client, path):
     answer = client.get(path)
     assert answer.status_code == 200, answer.text

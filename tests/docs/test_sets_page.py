@@ -1,16 +1,13 @@
 """The example of docs/sets.md gives the numbers of the page, and those of the figures."""
 
-import importlib.util
 import re
-from pathlib import Path
 
 import pytest
+from doc_pages import ROOT, load_script
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = ROOT / "docs"
 PAGE = (DOCS / "sets.md").read_text(encoding="utf-8")
-SPECIFICATION = importlib.util.spec_from_file_location("concepts", DOCS / "make_concepts.py")
-concepts = importlib.util.module_from_spec(SPECIFICATION)
-SPECIFICATION.loader.exec_module(concepts)
+concepts = load_script(DOCS / "make_concepts.py")
 
 
 def test_the_page_shows_what_its_code_prints(capsys):

@@ -1,0 +1,91 @@
+"""The scripts of docs/results, and the tables and pictures that they made."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from doc_pages import ROOT, load_script
+
+from made_comparison import made_comparison
+
+RESULTS = ROOT / "docs" / "results"
+adjacency, attention, cardinality, make = (
+    load_script(RESULTS / f"{name}.py")
+    for name in ("adjacency", "attention", "cardinality", "make")
+)
+
+
+@pytest.mark.parametrize(
+    "page", list(make.PAGES), ids=lambda each: f"{each.parent.name}/{each.name}"
+)
+def test_the_tables_of_a_page_are_those_of_the_records(page):
+    assert page.read_text(encoding="utf-8") == make.with_tables(page)
+
+
+@pytest.mark.parametrize("data", make.PLACES)
+def test_tables_and_summary_have_the_same_scores(data):
+    summary = json.loads((RESULTS / data / "summary.json").read_text())
+    for system, row in make._rows(data, "systems").items():
+        scores = summary["scores"][system][summary["own_rules"][system]]
+        for column, measure in (("instance-F1", "instance_f1"), ("label-F1", "label_f1")):
+            assert float(row[column]) == pytest.approx(scores[measure]["mean"])
+
+
+def test_the_tables_of_all_datasets_are_made_of_theirs():
+    for file, text in make.joint_files().items():
+        assert file.read_text(encoding="utf-8") == text
+    gains = [*cardinality.list_stored(), *cardinality.list_papers()]
+    for name, write in (("csv", cardinality.write_csv), ("md", cardinality.write_tables)):
+        assert (RESULTS / f"cardinality.{name}").read_text(encoding="utf-8") == write(gains)
+
+
+def test_the_pictures_of_the_readme_show_the_records():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    pictures = re.findall(r"\]\((docs/results/(\w+)/figures/[\w-]+\.svg)\)", readme)
+    assert pictures
+    for picture, data in pictures:
+        told = re.search(r'aria-label="([^"]*)"', (ROOT / picture).read_text())[1]
+        best = make._rows(data, "best-rules")
+        highest = max(float(row["instance-F1 (rule f1)"]) for row in best.values())
+        assert f"{highest:.3f}".removeprefix("0") in told
+
+
+def test_pairs_of_labels_are_counted_as_in_the_paper():
+    exhibition, painting, modern, britain = range(4)
+    counts = adjacency.Counts.of(
+        [[modern, exhibition]] * 19
+        + [[exhibition, painting, modern]] * 3
+        + [[exhibition, britain]] * 3
+        + [[exhibition, painting, britain]] * 9
+    )
+    pairs = ((exhibition, modern), (exhibition, britain))
+    assert [counts.adjacent[pair] for pair in pairs] == [19, 3]
+    assert [counts.together[pair] for pair in pairs] == [22, 12]
+    assert counts.bias(exhibition, modern, britain) > 1
+
+
+def test_the_study_of_adjacent_labels_counts_both_systems_and_names_a_document():
+    comparison, records = made_comparison(("seq2seq-rnn", "set-rnn"), 3)
+    study = adjacency.Study.of(comparison, records, [sorted(row) for row in comparison.truth])
+    assert study.n_popular["seq2seq-rnn"] > study.n_popular["set-rnn"] > 0
+    assert comparison.ids[study.best.document] in study.write()
+
+
+def test_attended_words_are_drawn_and_only_those_of_free_data_given_away(tmp_path, monkeypatch):
+    comparison, records = made_comparison(("seq2seq-rnn", "set-rnn"), 1, 60)
+    right = records[1].cases[0]
+    labels = [*right["truth"], None]
+    steps = [{"label": each, "probability": 0.9, "attended": [["cup", 0.6]]} for each in labels]
+    none = [{"label": None, "probability": 0.9, "attended": [["final", 0.5]]}]
+    comparison.save(tmp_path)
+    for record, each in zip(records, (none, steps), strict=True):
+        replace(record, cases=[{**right, "steps": each}]).save(tmp_path)
+    monkeypatch.setattr(attention, "HERE", tmp_path)
+    attention.main([str(tmp_path)])
+    assert not list(tmp_path.glob("*.svg"))
+    attention.main([str(tmp_path), "--out", str(tmp_path)])
+    text = (tmp_path / "attention-made-up.svg").read_text(encoding="utf-8")
+    assert all(each in text for each in ("cup .60", "final .50", *right["truth"]))
+    stored = {file.stem.removeprefix("attention-") for file in RESULTS.glob("attention-*.svg")}
+    assert stored == set(attention.FREE)
