@@ -58,7 +58,7 @@ def test_cells_of_a_table_say_what_is_unknown(tmp_path):
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ({"labels": ["a"], "unknown": ["a"]}, "in 'unknown'"),
+        ({"labels": ["a"], "unknown": ["a"]}, "given and unknown"),
         ({"labels": ["a"], "unknown": "b"}, "list of strings"),
         ({"labels": ["a"], "complete": "done"}, "true or false"),
     ],

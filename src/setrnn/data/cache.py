@@ -24,7 +24,6 @@ from setrnn.data.preparing import BATCH, prepare
 from setrnn.data.read import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
 from setrnn.data.read.lines import file_errors
 from setrnn.data.read.reader import OnBadRow
-from setrnn.data.read.several import join_splits
 from setrnn.data.splits import MAX_SHARE, MIN_VALID, SEED, VALID_SHARE, with_valid
 from setrnn.data.streaming import batched
 from setrnn.data.text.languages import keep_some_texts, read_stop_words, settle_language
@@ -104,13 +103,11 @@ class Source:
         if not all(part.files for part in parts):
             raise DataError("Texts without labels must be in files. Write them to a .jsonl file.")
 
-        def read(split: Split, bad_rows: BadRows) -> Iterator[Example]:
-            for example in split.read(bad_rows):
+        def read(bad_rows: BadRows) -> Iterator[Example]:
+            for example in chain.from_iterable(part.read(bad_rows) for part in parts):
                 yield replace(example, labels=(), unknown=(), complete=True)
 
-        return join_splits(
-            [(part.files[0], Split(part.files, partial(read, part))) for part in parts], "none"
-        )
+        return Split(tuple(file for part in parts for file in part.files), read)
 
 
 def read_source(data: object) -> Source | None:

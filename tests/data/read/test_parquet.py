@@ -50,7 +50,7 @@ def test_other_kinds_of_strings_are_strings(tmp_path, kind):
         ("t", None, "'labels' must be a list of strings, got null", "or [] for none"),
         ("t", [None], "'labels' must be a list of strings, got null in it", "Remove it"),
         ("t", [""], "'labels' holds an empty string", "Remove it"),
-        ("a\0b", ["x"], "'text' holds a NUL character", "Remove it"),
+        ("a\0b", ["x"], "holds a NUL character", "Remove it"),
     ],
 )
 def test_a_bad_row_says_where_what_and_the_way_out(tmp_path, text, labels, problem, advice):

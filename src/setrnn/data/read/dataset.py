@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from setrnn.data.example import Example, rename_labels
-from setrnn.data.prepared import is_prepared
 from setrnn.data.read import (
     aapd,
     delimited,
@@ -26,9 +24,15 @@ from setrnn.data.read import (
     reuters,
 )
 from setrnn.data.read.lines import decode, file_errors, file_stem, numbered_lines
+from setrnn.data.read.places import (
+    EMBEDDED,
+    EMBEDDED_FOLDER,
+    check_place,
+    expand_places,
+    name_places,
+)
 from setrnn.data.read.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split
 from setrnn.data.read.row import read_rows
-from setrnn.data.read.several import expand_places, join_splits
 from setrnn.errors import DataError, nearest_name, printable, shown
 
 # Each is tried on a file or folder, in this order.
@@ -43,9 +47,6 @@ READERS: dict[str, Format] = {
     "huggingface": huggingface.FORMAT,
 }
 
-# A synthetic newsroom, which `tools/make_newsroom.py` of the repository writes.
-EMBEDDED = "newsroom"
-EMBEDDED_FOLDER = Path(__file__).parents[1] / EMBEDDED
 STDIN = "-"
 N_SHOWN = 5  # files or labels in a note
 SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")  # which are saved as CSV first
@@ -103,9 +104,8 @@ def open_dataset(
     places = expand_places([data] if isinstance(data, str | Path) else data)
     datasets = [_open_place(place, options, reader) for place in places]
     dataset = datasets[0]
-    if len(datasets) > 1:
-        n_more = len(datasets) - 1
-        splits = _join_datasets(datasets, options)
+    if n_more := len(datasets) - 1:
+        splits = _join_datasets(datasets, options.id_prefix)
         dataset = Dataset(f"{dataset.name}+{n_more}", f"{dataset.place} and {n_more} more", splits)
     first = "train" if "train" in dataset.splits else next(iter(dataset.splits))
     finished = {
@@ -124,15 +124,6 @@ def open_standard_input(
     Without a format, lines that begin with { are JSON objects, a first line that names the text
     column begins a table, and otherwise each line is a text.
     """
-
-    def read_texts(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:
-        def make(line: bytes, number: int) -> Example | None:
-            text = decode(line, options.max_row_bytes).strip()
-            return Example(f"{file_stem(path)}-{number}", text) if text else None
-
-        lines = numbered_lines(path, options.max_row_bytes, options.encoding)
-        return read_rows(lines, make, bad_rows, f"{path.name} line")
-
     with tempfile.TemporaryDirectory(prefix="setrnn-") as folder:
         path = Path(folder) / "stdin"
         with path.open("wb") as file:
@@ -146,68 +137,69 @@ def open_standard_input(
             elif {*options.text_fields} <= {*header}:
                 reader = "csv"
         if reader is None:
-            split = Split((path,), partial(read_texts, path, options))
-            yield _finish(split, "stdin", options)
+            yield _finish(Split((path,), partial(_read_texts, path, options)), "stdin", options)
         else:
             yield open_dataset(path, options, reader).require("train")
 
 
+def _read_texts(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:
+    """Stream the lines of a file as texts."""
+
+    def make(line: bytes, number: int) -> Example | None:
+        text = decode(line, options.max_row_bytes).strip()
+        return Example(f"{path.name}-{number}", text) if text else None
+
+    lines = numbered_lines(path, options.max_row_bytes, options.encoding)
+    return read_rows(lines, make, bad_rows, f"{path.name} line")
+
+
 def _open_place(data: str | Path, options: ReadOptions, reader: str | None) -> Dataset:
     """Find the splits of one file, folder or address."""
-    place = str(data)
+    place, path = str(data), Path(data)
     if data == EMBEDDED and reader is None:
         return Dataset(EMBEDDED, place, _find_splits(EMBEDDED_FOLDER, ReadOptions(), reader))
-    if remote := _prefix_format(place):
-        name = place.removeprefix(remote.prefix).partition(":")[0]
-        splits = remote.find(Path(place), options)
-        return Dataset(name, place, _extend(name, splits, options, ""))
-    path = Path(data)
+    for each in READERS.values():
+        if each.prefix and place.startswith(each.prefix):
+            name = place.removeprefix(each.prefix).partition(":")[0]
+            return Dataset(name, place, _extend(name, each.find(path, options), options))
     with file_errors(path):
-        _check_place(path, place)
+        check_place(path, place)
         splits = _find_splits(path, options, reader)
         tables = _find_tables(path, reader) if path.is_dir() else []
-        if not splits:
-            if not tables:
-                raise _nothing_found(path, reader)
-            found = [_open_place(table, options, reader) for table in tables]
-            return Dataset(path.resolve().name, place, _join_datasets(found, options))
-        used = {file for split in splits.values() for file in split.files}
-        unread = [printable(table.name) for table in tables if table not in used]
-        note = unread and (
-            f"Only {', '.join(splits)} of {path} are read, not {_list_some(unread)}. To read other "
-            "files too, name them."
-        )
+        if not splits and not tables:
+            raise _nothing_found(path, reader)
         name = path.resolve().name if path.is_dir() else file_stem(path)
-        return Dataset(name, place, _extend(name, splits, options, note or ""))
-
-
-def _prefix_format(place: str) -> Format | None:
-    """Return the format whose prefix an address has, if any."""
-    prefixed = (each for each in READERS.values() if each.prefix)
-    return next((each for each in prefixed if place.startswith(each.prefix)), None)
+        if not splits:
+            found = [_open_place(table, options, reader) for table in tables]
+            return Dataset(name, place, _join_datasets(found, options.id_prefix))
+        note, used = "", {file for split in splits.values() for file in split.files}
+        if unread := [printable(table.name) for table in tables if table not in used]:
+            note = (
+                f"Only {', '.join(splits)} of {path} are read, not {_list_some(unread)}. To read "
+                "other files too, name them."
+            )
+        return Dataset(name, place, _extend(name, splits, options, note))
 
 
 def _find_splits(path: Path, options: ReadOptions, reader: str | None) -> dict[str, Split]:
     """Collect the splits of every format; raise if two formats hold the same split."""
     if reader is not None:
         return READERS[reader].find(path, options, is_named=True)
-    found: dict[str, tuple[str, Split]] = {}
-    for name, format_ in READERS.items():
+    found: dict[str, Split] = {}
+    for format_ in READERS.values():
         for part, split in format_.find(path, options).items():
             if part in found:
-                other, first = found[part]
                 raise DataError(
-                    f"{path} holds the split '{part}' twice: {first.files[0].name} ({other}) and "
-                    f"{split.files[0].name} ({name}). Remove one, or choose with --format."
+                    f"{path} holds the split '{part}' twice: {found[part].files[0].name} and "
+                    f"{split.files[0].name}. Remove one, or choose with --format."
                 )
-            found[part] = (name, split)
-    return {part: split for part, (_, split) in found.items()}
+            found[part] = split
+    return found
 
 
 def _find_tables(folder: Path, reader: str | None) -> list[Path]:
     """Return the files of a folder that have a suffix of a format; hidden ones are not."""
-    formats = READERS.values() if reader is None else [READERS[reader]]
-    suffixes = tuple(chain(*(each.suffixes for each in formats if not each.fixed_names)))
+    suffixes = _list_suffixes(READERS.values() if reader is None else [READERS[reader]])
     return sorted(
         path
         for path in folder.iterdir()
@@ -215,7 +207,12 @@ def _find_tables(folder: Path, reader: str | None) -> list[Path]:
     )
 
 
-def _join_datasets(datasets: Sequence[Dataset], options: ReadOptions) -> dict[str, Split]:
+def _list_suffixes(formats: Iterable[Format]) -> tuple[str, ...]:
+    """Return the suffixes of files that may have any name."""
+    return tuple(chain(*(each.suffixes for each in formats if not each.fixed_names)))
+
+
+def _join_datasets(datasets: Sequence[Dataset], id_prefix: str) -> dict[str, Split]:
     """Join the splits of several places by their names.
 
     Files called train, valid and test are these splits if train is among them; other single files
@@ -231,11 +228,44 @@ def _join_datasets(datasets: Sequence[Dataset], options: ReadOptions) -> dict[st
             if are_files:
                 name = SPLIT_NAMES[stem] if are_parts else "train"
             parts.setdefault(name, []).append((place, split))
-    return {name: join_splits(each, options.id_prefix) for name, each in parts.items()}
+    return {
+        name: found[0][1] if len(found) == 1 else _join_splits(found, id_prefix)
+        for name, found in parts.items()
+    }
+
+
+def _join_splits(parts: Sequence[tuple[Path, Split]], id_prefix: str) -> Split:
+    """Join the splits of several places into one; ids may get the name of their place in front."""
+    prefixes = name_places([place for place, _ in parts])
+    splits = [split for _, split in parts]
+
+    def read(bad_rows: BadRows) -> Iterator[Example]:
+        earlier: set[int] = set()  # the 64-bit hashes of ids
+        is_noted = False
+        for prefix, split in zip(prefixes, splits, strict=True):
+            own = set()
+            for example in split.read(bad_rows):
+                own.add(hash(example.id))
+                is_shared = id_prefix == "auto" and hash(example.id) in earlier
+                if not is_shared and id_prefix != "file":
+                    yield example
+                    continue
+                prefixed = f"{prefix}:{example.id}"
+                if is_shared and not is_noted:
+                    is_noted = True
+                    bad_rows.note(
+                        f"Two files have the same ids, such as '{printable(example.id)}': in the "
+                        "second file it begins with the name of the file, as in "
+                        f"'{printable(prefixed)}'. To keep ids as they are: --id-prefix none."
+                    )
+                yield replace(example, id=prefixed)
+            earlier |= own
+
+    return Split(tuple(file for split in splits for file in split.files), read)
 
 
 def _extend(
-    name: str, splits: dict[str, Split], options: ReadOptions, note: str
+    name: str, splits: dict[str, Split], options: ReadOptions, note: str = ""
 ) -> dict[str, Split]:
     """Add a note to the reading of splits, and their name to the features if that is asked for."""
 
@@ -251,42 +281,48 @@ def _extend(
 
 def _finish(split: Split, name: str, options: ReadOptions, is_first: bool = False) -> Split:
     """Rename and close the labels of a split; raise DataError if it yields no document."""
-    label_map, hierarchy = options.label_map or {}, options.hierarchy
     if split.files:
         n_more = len(split.files) - 1
         name = split.files[0].name + (f" (and {n_more} more)" if n_more else "")
 
     def read(bad_rows: BadRows) -> Iterator[Example]:
-        n_before, is_empty = bad_rows.n_skipped, True
-        unused = dict.fromkeys(label_map)
-        for example in split.read(bad_rows):
-            is_empty = False
-            if options.known_fields and example.known is None:
-                raise DataError(
-                    f"{name} has no fields for known labels. Give a JSON Lines, CSV or Parquet "
-                    "file: setrnn data convert makes one."
-                )
-            for label in example.labels if unused else ():
-                unused.pop(label, None)
-                unused.pop(label.strip(), None)
-            yield _rename(example, label_map) if label_map else example
-        if is_empty:
+        n_before = bad_rows.n_skipped
+        examples = iter(split.read(bad_rows))
+        first = next(examples, None)
+        if first is None:
             raise _no_documents(name, bad_rows, n_before)
-        if is_first and unused:
-            labels = [shown(label) for label in unused]
-            bad_rows.note(f"The label map has labels that do not occur: {_list_some(labels)}.")
+        if options.known_fields and first.known is None:
+            raise DataError(
+                f"{name} has no fields for known labels. Give a JSON Lines, CSV or Parquet "
+                "file: setrnn data convert makes one."
+            )
+        examples = chain([first], examples)
+        if options.label_map:
+            examples = _rename(examples, options.label_map, bad_rows if is_first else None)
+        close = iter if options.hierarchy is None else options.hierarchy.close_examples
+        yield from close(examples)
 
-    def read_closed(bad_rows: BadRows) -> Iterator[Example]:
-        return read(bad_rows) if hierarchy is None else hierarchy.close_examples(read(bad_rows))
-
-    return replace(split, read=read_closed)
+    return replace(split, read=read)
 
 
-def _rename(example: Example, label_map: Mapping[str, str]) -> Example:
-    labels = rename_labels(example.labels, label_map)
-    unknown = rename_labels(example.unknown, label_map)
-    kept = tuple(label for label in unknown if label not in labels)  # a given label is known
-    return replace(example, labels=labels, unknown=kept)
+def _rename(
+    examples: Iterable[Example], label_map: Mapping[str, str], bad_rows: BadRows | None
+) -> Iterator[Example]:
+    """Rename the labels of documents; note the labels of the map that do not occur."""
+    unused = dict.fromkeys(label_map)
+    for example in examples:
+        for label in example.labels:
+            unused.pop(label, None)
+            unused.pop(label.strip(), None)
+        labels = rename_labels(example.labels, label_map)
+        unknown = rename_labels(example.unknown, label_map)
+        kept = tuple(label for label in unknown if label not in labels)  # a given label is known
+        yield replace(example, labels=labels, unknown=kept)
+    if unused and bad_rows is not None:
+        bad_rows.note(
+            "The label map has labels that do not occur: "
+            f"{_list_some([shown(label) for label in unused])}."
+        )
 
 
 def _list_some(names: Sequence[str]) -> str:
@@ -302,31 +338,6 @@ def _no_documents(name: str, bad_rows: BadRows, n_before: int) -> DataError:
     return DataError(
         f"{name} holds no documents that can be read: {n_skipped} rows skipped.{first}"
     )
-
-
-def _check_place(path: Path, place: str) -> None:
-    """Raise if a path is not a file or a folder of documents."""
-    if not place or "\0" in place:
-        raise DataError(
-            f"'{printable(place)}' is not the name of a file. Give a file, a folder or a dataset."
-        )
-    if is_prepared(path):
-        raise DataError(
-            f"{path} is a prepared folder: it holds numbers, not documents. Use it with train and "
-            "evaluate; convert and split need the data that it was made from."
-        )
-    if path.is_file() or path.is_dir():
-        return
-    if path.exists():
-        raise DataError(f"{path} is neither a file nor a folder. Save the documents to a file.")
-    if not path.parent.is_dir():
-        raise DataError(f"{path} does not exist: there is no folder {path.parent}. Check the path.")
-    names = [sibling.name for sibling in path.parent.iterdir()]
-    if path.name == place:
-        names.append(EMBEDDED)
-    close = difflib.get_close_matches(path.name, names, n=1)
-    advice = f"Did you mean '{printable(close[0])}'?" if close else "Check the name."
-    raise DataError(f"{path} does not exist. {advice}")
 
 
 def _nothing_found(path: Path, reader: str | None) -> DataError:
@@ -345,9 +356,9 @@ def _nothing_found(path: Path, reader: str | None) -> DataError:
             f"{path} has no known suffix ({', '.join(chain(*with_suffix.values()))}). Rename it, "
             f"or name its format with --format: {', '.join(with_suffix)}."
         )
-    suffixes = chain(*(each.suffixes for each in READERS.values() if not each.fixed_names))
     fixed_names = [each.fixed_names for each in READERS.values() if each.fixed_names]
     return DataError(
         f"{path} holds no documents: looked for train, valid and test with "
-        f"{', '.join(suffixes)}, and for {', '.join(fixed_names)}. Add train.jsonl."
+        f"{', '.join(_list_suffixes(READERS.values()))}, and for {', '.join(fixed_names)}. "
+        "Add train.jsonl."
     )

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import cast
 
-from setrnn.errors import ConfigError, DataError
+from setrnn.errors import DataError
 
 # Byte order marks; that of UTF-32 begins with that of UTF-16.
 MARKS = {
@@ -127,19 +127,6 @@ def has_mark(path: Path) -> bool:
     """Return whether a file begins with a byte order mark, as spreadsheets write it."""
     with path.open("rb") as stream:
         return stream.read(4).startswith((codecs.BOM_UTF8, *MARKS))
-
-
-def check_encoding(name: str) -> None:
-    """Raise ConfigError if Python knows no encoding of texts of this name."""
-    try:
-        b"a".decode(name)
-    except LookupError:
-        raise ConfigError(
-            f"There is no encoding '{name}'. Try cp1252 or latin-1 for Western languages, utf-16, "
-            "or save the file as UTF-8."
-        ) from None
-    except UnicodeError:
-        pass  # an encoding of wide characters
 
 
 def guess_encoding(line: bytes) -> str:

@@ -10,7 +10,6 @@ from typing import Literal
 
 from setrnn.data.example import Example, KnownLabels
 from setrnn.data.hierarchy import Hierarchy
-from setrnn.data.read.lines import check_encoding
 from setrnn.errors import BadRowError, ConfigError, DataError, printable
 
 SPLIT_NAMES = {
@@ -21,8 +20,6 @@ SPLIT_NAMES = {
     "dev": "valid",
     "test": "test",
 }
-ID_PREFIXES = ("auto", "file", "none")
-
 OnBadRow = Literal["stop", "skip"]
 
 
@@ -86,8 +83,14 @@ class ReadOptions:
         if not self.label_separator:
             raise ConfigError("The label separator is empty. Give one, such as ';'.")
         if self.encoding is not None:
-            check_encoding(self.encoding)
-        if self.id_prefix not in ID_PREFIXES:
+            try:
+                "a".encode(self.encoding)
+            except LookupError:
+                raise ConfigError(
+                    f"There is no encoding '{self.encoding}'. Try cp1252 or latin-1 for Western "
+                    "languages, utf-16, or save the file as UTF-8."
+                ) from None
+        if self.id_prefix not in ("auto", "file", "none"):
             raise ConfigError(f"The id prefix must be auto, file or none, got '{self.id_prefix}'.")
         if self.max_row_bytes < 1:
             raise ConfigError(f"max_row_bytes must be at least 1, got {self.max_row_bytes}.")
@@ -129,7 +132,7 @@ class BadRows:
 
     def add(self, place: str, problem: object) -> None:
         """Raise an error, or count the row and keep the first five messages."""
-        error = BadRowError(printable(place), str(problem))
+        error = BadRowError(printable(place), printable(str(problem)))
         if self.on_bad_row == "stop":
             raise error
         self.n_skipped += 1

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +14,7 @@ from setrnn.errors import DataError, printable, shown
 
 Row = TypeVar("Row")
 
-N_COLUMNS, N_FIELDS = 1_000, 20  # that are listed: of a table, and of one row of JSON Lines
+N_NAMES = 20  # columns in a message
 
 # What such columns are often called.
 USUAL_NAMES = {
@@ -60,28 +59,40 @@ def example_maker(options: ReadOptions, stem: str) -> Callable[[Mapping[str, Any
 
     A row without an id is named after its file and number: `train-41`.
     """
-    id_field, text_fields = options.id_field, options.text_fields
-    labels_field, features_field = options.labels_field, options.features_field
-    is_joined, require_labels = len(text_fields) > 1, options.require_labels
-    incomplete = {options.unknown_field, options.complete_field} if require_labels else set()
+    text_fields, labels_field = options.text_fields, options.labels_field
+    id_field, features_field = options.id_field, options.features_field
+    unknown_field, complete_field = options.unknown_field, options.complete_field
+    require_labels = options.require_labels
+    is_joined, has_known = len(text_fields) > 1, bool(options.known_fields)
 
     def make(row: Mapping[str, Any], number: int) -> Example:
         row_id = row.get(id_field)
-        parts = [_text(row, name, is_joined) for name in text_fields]
-        labels, features = row.get(labels_field), row.get(features_field)
-        if labels is None and require_labels and labels_field not in row:
+        texts = [_text(row, name, is_joined) for name in text_fields]
+        unknown: tuple[str, ...] = ()
+        is_complete = True
+        if not require_labels:
+            labels = _strings_or_none(row, labels_field)
+        elif labels_field in row:
+            labels = strings(labels_field, row[labels_field])
+            unknown = _strings_or_none(row, unknown_field)
+            is_complete = _is_true(complete_field, row.get(complete_field))
+        else:
             raise _missing(row, labels_field, "Add it ([] for none)", "--labels-field")
-        example = Example(
-            f"{stem}-{number}" if row_id is None else id_text(id_field, row_id),
-            "\n".join(part for part in parts if part),
-            () if labels is None and not require_labels else strings(labels_field, labels),
-            () if features is None else strings(features_field, features),
-            _known_labels(row, options) if options.known_fields else None,
-            row if options.keep_columns else None,
-        )
-        if not incomplete.isdisjoint(row):
-            example = _add_unknown(example, row, options)
-        _check_characters(example, options)
+        features = _strings_or_none(row, features_field)
+        try:
+            example = Example(
+                f"{stem}-{number}" if row_id is None else id_text(id_field, row_id),
+                "\n".join(filter(None, texts)),
+                labels,
+                features,
+                _known_labels(row, options) if has_known else None,
+                row if options.keep_columns else None,
+                unknown,
+                is_complete,
+            )
+        except DataError as error:
+            raise RowProblem(str(error)) from error
+        _check_characters((example.id, example.text, *labels, *features, *unknown))
         return example
 
     return make
@@ -100,45 +111,30 @@ def check_columns(path: Path, options: ReadOptions, columns: list[str]) -> None:
             wanted.append((name, f"--{kind}-field"))
     for name, flag in wanted:
         if name not in columns:
-            near = [f"Did you mean '{each}'? " for each in near_names(name, columns)[:1]]
             raise DataError(
-                f"{path} has no column '{name}': it has {list_names(name, columns)}. "
-                f"{printable(''.join(near))}Name the right one with {flag}."
+                f"{path} has no column '{name}': it has {suggest_names(name, columns)} Name the "
+                f"right one with {flag}."
             )
     for name in (options.id_field, *options.text_fields, *options.list_fields):
         if columns.count(name) > 1:
             raise DataError(f"{path} has two columns '{printable(name)}'. Rename or remove one.")
 
 
-def near_names(name: str, columns: Iterable[str]) -> list[str]:
-    """Return the columns that are spelled like a name, or usually hold the same.
+def suggest_names(name: str, columns: Iterable[str]) -> str:
+    """List columns, and suggest one that is spelled like a name, or usually holds the same.
 
     Example:
-        >>> near_names("text", ["show_id", "Text ", "listed_in", "description"])
-        ['Text ', 'description']
-    """
-    plain = {column: column.strip().casefold() for column in columns}
-    spelled = difflib.get_close_matches(name.casefold(), plain.values(), n=len(plain) or 1)
-    inside = (each for each in plain.values() if name.casefold() in each)
-    near = [*spelled, *inside, *USUAL_NAMES.get(name, ())]
-    return sorted(
-        (each for each in plain if plain[each] in near), key=lambda e: near.index(plain[e])
-    )
-
-
-def list_names(name: str, columns: Iterable[str], n_shown: int = N_COLUMNS) -> str:
-    """List columns, near ones first and whole.
-
-    Example:
-        >>> list_names("labels", ["id", "title", "genres"])
-        'genres, id, title'
+        >>> suggest_names("text", ["show_id", "listed_in", "description"])
+        "show_id, listed_in, description. Did you mean 'description'?"
     """
     columns = list(columns)
-    near = near_names(name, columns)
-    names = [*near, *(each for each in columns if each not in near)]
-    n_shown = max(n_shown, len(near))
-    more = f" and {len(names) - n_shown} more" if len(names) > n_shown else ""
-    return printable(", ".join(names[:n_shown]) or "none") + more
+    plain = {column.strip().casefold(): column for column in columns}
+    near = difflib.get_close_matches(name.casefold(), plain, n=1)
+    near += [each for each in plain if name.casefold() in each]
+    near += [each for each in USUAL_NAMES.get(name, ()) if each in plain]
+    advice = f" Did you mean '{plain[near[0]]}'?" if near else ""
+    more = f" and {len(columns) - N_NAMES} more" if len(columns) > N_NAMES else ""
+    return printable(f"{', '.join(columns[:N_NAMES]) or 'none'}{more}.{advice}")
 
 
 def id_text(name: str, value: object) -> str:
@@ -170,6 +166,12 @@ def strings(name: str, values: Any) -> tuple[str, ...]:  # noqa: ANN401 - it com
     return tuple(values)
 
 
+def _strings_or_none(row: Mapping[str, Any], name: str | None) -> tuple[str, ...]:
+    """Return the strings of a field that may be null or missing."""
+    values = None if name is None else row.get(name)
+    return () if values is None else strings(str(name), values)
+
+
 def _text(row: Mapping[str, Any], name: str, may_be_null: bool) -> str:
     """Return a text, or one of several: of these, each may be null."""
     text = row.get(name)
@@ -186,33 +188,16 @@ def _text(row: Mapping[str, Any], name: str, may_be_null: bool) -> str:
 def _known_labels(row: Mapping[str, Any], options: ReadOptions) -> KnownLabels:
     """Return the known labels of a row; a field that is missing holds none."""
     present, absent = (
-        ()
-        if name is None or row.get(name) is None
-        else rename_labels(strings(name, row[name]), options.label_map)
+        rename_labels(_strings_or_none(row, name), options.label_map)
         for name in (options.present_field, options.absent_field)
     )
     known = KnownLabels(present, absent)
     if options.check_known is not None:
-        try:
-            options.check_known(known)
-        except DataError as error:
-            raise RowProblem(str(error)) from error
+        options.check_known(known)
     return known
 
 
-def _add_unknown(example: Example, row: Mapping[str, Any], options: ReadOptions) -> Example:
-    """Return the document with the labels that its row says are not known."""
-    unknown, complete = row.get(options.unknown_field), row.get(options.complete_field)
-    names = () if unknown is None else strings(options.unknown_field, unknown)
-    if both := set(names).intersection(example.labels):
-        raise RowProblem(
-            f"{shown(min(both))} is in '{options.labels_field}' and in '{options.unknown_field}'. "
-            "Remove it from one."
-        )
-    return replace(example, unknown=names, complete=_truth(options.complete_field, complete))
-
-
-def _truth(name: str, value: object) -> bool:
+def _is_true(name: str, value: object) -> bool:
     """Return whether a value says true; a missing one does."""
     if value is None or type(value) is bool:
         return value is not False
@@ -226,31 +211,19 @@ def _truth(name: str, value: object) -> bool:
 
 
 def _missing(row: Mapping[str, Any], name: str, advice: str, flag: str) -> RowProblem:
-    fields = list_names(name, row, N_FIELDS)
     return RowProblem(
-        f"'{name}' is missing, the row has {fields}. {advice}, or name another field with {flag}."
+        f"'{name}' is missing, the row has {suggest_names(name, row)} {advice}, or name another "
+        f"field with {flag}."
     )
 
 
-def _check_characters(example: Example, options: ReadOptions) -> None:
+def _check_characters(values: Sequence[str]) -> None:
     """Raise if a string holds NUL or cannot be written as UTF-8 (a lone surrogate)."""
-    strings_of = {
-        options.id_field: (example.id,),
-        options.text_field: (example.text,),
-        options.labels_field: example.labels,
-        options.features_field: example.features,
-        options.unknown_field: example.unknown,
-    }
-    for name, values in strings_of.items():
-        for value in values:
-            if "\0" in value:
-                raise RowProblem(f"'{name}' holds a NUL character (\\u0000). Remove it.")
-            if value.isascii():
-                continue
-            try:
-                value.encode()
-            except UnicodeEncodeError as error:
-                raise RowProblem(
-                    f"'{name}' holds half a character (\\u{ord(value[error.start]):04x}), which "
-                    "UTF-8 cannot write. Remove it, or write the whole surrogate pair."
-                ) from None
+    whole = "\n".join(values)  # to check one string is much faster
+    try:
+        if "\0" not in whole and (whole.isascii() or whole.encode()):
+            return
+        problem = "a NUL character (\\u0000)"
+    except UnicodeEncodeError as error:
+        problem = f"half a character (\\u{ord(whole[error.start]):04x}), which UTF-8 cannot write"
+    raise RowProblem(f"holds {problem}. Remove it, or write the whole surrogate pair.")
