@@ -16,7 +16,7 @@ from worlds import copy_parts
 
 import setrnn
 from setrnn.data.disk import whole_folder
-from setrnn.serve.registry import version_of
+from setrnn.models.folder import read_version
 
 SECONDS = 40.0
 HEALTH_SECONDS = 0.2  # for nearly all answers of /healthz,
@@ -63,7 +63,7 @@ def test_the_service_answers_rightly_under_any_load(service, tries, tmp_path, ch
     expected, labels = {}, []
     for model in MODELS:
         tagger = setrnn.load(world / model, "cpu")
-        expected[version_of(world / model)] = tagger.tag(texts)
+        expected[read_version(world / model)] = tagger.tag(texts)
         labels = list(tagger.labels.names)
 
     stop, log = threading.Event(), tmp_path / "health"

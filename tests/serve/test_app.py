@@ -9,11 +9,10 @@ import pytest
 from asgi import asked, leaving, part, tag_body, until
 from prometheus_client import generate_latest
 
-from setrnn.serve import batching
+from setrnn.serve import batching, routes
 from setrnn.serve.app import PAGE, make_app
 from setrnn.serve.registry import Registry
 from setrnn.serve.settings import ServeSettings
-from setrnn.serve.work import Tagging
 
 MARKER = "zebrafish"  # a name, so that no source line in a traceback holds it
 
@@ -25,15 +24,15 @@ def held(monkeypatch):
     class Held:
         begun, opened, texts = threading.Event(), threading.Event(), []
 
-    run = Tagging.run
+    tag = routes.tag_documents
 
-    def wait(self, documents):
+    def wait(documents, *arguments):
         Held.begun.set()
         assert Held.opened.wait(10)
         Held.texts.extend(text for text, _ in documents)
-        return run(self, documents)
+        return tag(documents, *arguments)
 
-    monkeypatch.setattr(Tagging, "run", wait)
+    monkeypatch.setattr(routes, "tag_documents", wait)
     return Held
 
 
@@ -105,10 +104,10 @@ def test_requests_at_once_share_a_batch_and_get_their_own_answers(
 def ask_in_vain(served, monkeypatch):
     """Ask for the marker's tags, which fails with the text in the error's message."""
 
-    def fail(self, documents):
+    def fail(documents, *arguments):
         raise RuntimeError(f"cannot tag {documents}")
 
-    monkeypatch.setattr(Tagging, "run", fail)
+    monkeypatch.setattr(routes, "tag_documents", fail)
     app = make_app(Registry.of(*served))
 
     async def run():

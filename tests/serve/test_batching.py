@@ -20,6 +20,7 @@ class Doubling:
     gate: threading.Event = field(default_factory=threading.Event, compare=False)
     threads: set = field(default_factory=set, compare=False)
     may_be_slow: bool = False
+    arguments: tuple = ()
 
     def run(self, documents):
         assert self.gate.wait(10)
@@ -133,9 +134,8 @@ async def test_a_full_queue_refuses_and_takes_again_when_there_is_room(batcher):
     queue, work = batcher(max_waiting=4), Doubling()
     first = await begun(queue, work)
     waiting = queue.submit(work, [1, 2, 3])
-    with pytest.raises(QueueFullError) as full:
+    with pytest.raises(QueueFullError):
         queue.submit(work, [4, 5])
-    assert full.value.retry_after >= 1
     fourth = queue.submit(work, [4])
     work.gate.set()
     await asyncio.gather(first, waiting, fourth)

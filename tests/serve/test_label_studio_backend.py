@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 
 from setrnn.errors import DataError
 from setrnn.serve.app import make_app
-from setrnn.serve.label_studio import choose_tag, find_choices
+from setrnn.serve.label_studio import choose_tag
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.settings import ApiKeys, ServeSettings
 from setrnn.systems.limits import Limits
@@ -164,7 +164,7 @@ def test_a_project_that_does_not_fit_is_refused_when_it_connects(backend):
 
 def test_the_interface_of_the_model_can_be_asked_for(backend, tagger):
     found = backend.get("/label-config")
-    (tag,) = find_choices(found.text)
+    tag = choose_tag(found.text, ())
     assert tuple(tag.choices) == tagger.labels.names
     assert (tag.text_field, tag.is_single) == ("text", False)
     body = asked(found.text, TEXT, field="text")
@@ -210,7 +210,7 @@ def test_a_large_interface_takes_linear_time_while_others_are_answered(tagger, p
 @pytest.mark.parametrize("config", ["<View>" * 100_000, "x" * 3_000_000], ids=["deep", "long"])
 def test_the_size_and_depth_of_an_interface_are_bounded(config):
     with pytest.raises(DataError, match="has more than"):
-        find_choices(config)
+        choose_tag(config, ())
 
 
 def test_the_guards_of_the_service_apply(tagger, tmp_path):

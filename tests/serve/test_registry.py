@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from setrnn.errors import ConfigError
+from setrnn.models.folder import read_version
 from setrnn.serve.problems import ProblemError
-from setrnn.serve.registry import Registry, ServedModel, load_served, version_of
+from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.server import set_aside_objects
 from setrnn.tagging.loading import load
 from setrnn.tagging.trust.acceptance import Acceptance
@@ -54,7 +55,7 @@ def test_a_calibration_is_another_version_and_is_loaded(folder):
         100, acceptance={"set": Acceptance("set", 0.9, 0.9, 0.5, 0.5, 0.9, 50)}
     )
     replace(load(folder, "cpu"), calibration=calibration).save_calibration(folder)
-    assert version_of(folder) != before.version
+    assert read_version(folder) != before.version
     (line,) = registry.reload()
     now = registry.find(None)
     assert line == f"model: {now.version} replaces {before.version}."
@@ -101,11 +102,12 @@ def test_labels_are_found_from_their_start_or_a_words(taggers):
 @pytest.mark.parametrize("method", ["br", "set-rnn"])
 def test_a_model_is_freed_though_collections_skip_it(taggers, tmp_path, method):
     taggers[method].save(tmp_path / "model")
-    model = load_served("model", tmp_path / "model", "cpu")
-    system = weakref.ref(model.tagger.system)
+    registry = Registry({"model": tmp_path / "model"}, "cpu")
+    registry.load()
+    system = weakref.ref(registry.find(None).tagger.system)
     try:
         set_aside_objects()
-        del model
+        del registry
         assert system() is None
     finally:
         gc.unfreeze()

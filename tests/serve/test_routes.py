@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
+from setrnn.data.read import read_hierarchy
 from setrnn.serve.app import make_app
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.systems.limits import Limits
 from small_taggers import accepting_labels, with_thresholds
 
+STRANGE = {"weather": ["sport", "economy"], "velmara": "sport"}
 TEXT = "The draft budget of Velmara for 2,500 clubs"
 
 
@@ -287,16 +289,55 @@ def test_labels_are_found_by_prefix(client, tagger):
     assert client.get("/v1/labels?prefix=ulture").json() == {"labels": [], "n_matching": 0}
 
 
-def test_large_sets_of_many_texts_are_refused_where_they_are_summed_over_subsets(taggers, served):
-    exact = ServedModel("exact", "version-three", taggers["set-rnn-exact"])
-    names = exact.tagger.labels.names
-    asked = {"texts": ["x"] * 64, "min_labels": 17, "top": 2, "marginals": True}
-    with TestClient(make_app(Registry.of(exact, served[1]))) as client:
-        answer = client.post("/v1/tag", json={**asked, "rule": "set"})
-        assert answer.status_code == 422
-        assert "17 labels" in answer.json()["detail"]
-        assert "may have 56 texts" in answer.json()["detail"]
-        for change in ({"rule": "f1"}, {"model": "classical"}, {"min_labels": 1}):
-            assert client.post("/v1/tag", json={**asked, **change}).status_code == 200
-        few = {**asked, "texts": ["x"] * 2, "require": list(names[:3]), "min_labels": 17}
-        assert client.post("/v1/tag", json=few).status_code == 200
+@pytest.fixture(scope="module")
+def trees(taggers):
+    models = (
+        ServedModel("tree", "1", taggers["br"].with_hierarchy("newsroom")),
+        ServedModel("strange", "2", taggers["br"].with_hierarchy(STRANGE)),
+        ServedModel("plain", "3", taggers["br"]),
+    )
+    with TestClient(make_app(Registry.of(*models))) as client:
+        yield client
+
+
+def test_models_say_whether_they_have_a_hierarchy(trees):
+    cards = {each["name"]: each["hierarchy"] for each in trees.get("/v1/models").json()["models"]}
+    assert cards["plain"] is None
+    assert cards["strange"] == {"keeps_closed": True, "n_below": 2}
+
+
+def test_the_tree_has_every_label_with_its_parents(trees):
+    answer = trees.get("/v1/hierarchy")
+    assert answer.headers["X-Model-Version"] == "1"
+    found = answer.json()
+    parents = read_hierarchy("newsroom").parents
+    for each in found["labels"]:
+        assert tuple(each["parents"]) == parents.get(each["label"], ())
+    assert len(found["labels"]) == found["n_labels"]
+    counts = [each["count"] for each in found["labels"]]
+    assert counts == sorted(counts, reverse=True)
+    few = trees.get("/v1/hierarchy?limit=2&model=strange").json()
+    assert few["labels"] == trees.get("/v1/hierarchy?model=strange").json()["labels"][:2]
+    assert not any(
+        each["parents"] for each in trees.get("/v1/hierarchy?model=plain").json()["labels"]
+    )
+
+
+def test_sets_are_closed_unless_asked_otherwise(trees, test_texts):
+    body = {"texts": test_texts[:20], "model": "strange"}
+    closed = trees.post("/v1/tag", json=body).json()["predictions"]
+    opened = trees.post("/v1/tag", json={**body, "closed": False}).json()["predictions"]
+    plain = trees.post("/v1/tag", json={**body, "model": "plain"}).json()["predictions"]
+    assert [each["labels"] for each in opened] == [each["labels"] for each in plain]
+    assert any(a["labels"] != b["labels"] for a, b in zip(opened, closed, strict=True))
+    assert all("sport" in each["labels"] for each in closed if "velmara" in each["labels"])
+    assert trees.post("/v1/tag", json={**body, "model": "plain", "closed": True}).status_code == 422
+
+
+def test_a_completion_is_closed_and_a_contradiction_refused(trees):
+    body = {"text": "Rain", "model": "strange", "present": ["weather"]}
+    found = trees.post("/v1/complete", json=body).json()
+    assert {"weather", "sport", "economy"} <= set(found["labels"])
+    answer = trees.post("/v1/complete", json={**body, "absent": ["sport"]})
+    assert answer.status_code == 422
+    assert "above it in the hierarchy" in answer.json()["detail"]

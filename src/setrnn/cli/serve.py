@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from setrnn.cli.options import Device
+from setrnn.cli.options import Device, argument, option
 from setrnn.cli.terminal import note, warn
 from setrnn.errors import MissingExtraError
 from setrnn.serve.settings import (
@@ -31,76 +31,61 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 def serve(
     models: Annotated[
         list[str],
-        typer.Argument(
-            metavar="MODEL",
-            help="Model folders or hub:NAME. A model has the name of its folder, "
-            "or NAME in NAME=FOLDER. The first model is the default.",
-            show_default=False,
+        argument(
+            "MODEL",
+            "Model folders or hub:NAME. A model has the name of its folder, or NAME in "
+            "NAME=FOLDER. The first model is the default.",
         ),
     ],
     host: Annotated[
-        str, typer.Option(help="The address to listen on; 127.0.0.1 is this machine only.")
+        str, option("The address to listen on; 127.0.0.1 is this machine only.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="The port to listen on; 0 takes any free port.")
+        int, option("The port to listen on; 0 takes any free port.", min=0, max=65_535)
     ] = 8000,
     api_key_file: Annotated[
-        Path | None,
-        typer.Option(
-            help="A file with one API key per line; requests need one.", show_default=False
-        ),
+        Path | None, option("A file with one API key per line; requests need one.")
     ] = None,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="A host name that requests may use, such as a proxy's; may be repeated. By "
-            "default any; on 127.0.0.1 without API keys, only localhost and IP addresses.",
-            show_default=False,
+        option(
+            "A host name that requests may use, such as a proxy's; may be repeated. By default "
+            "any; on 127.0.0.1 without API keys, only localhost and IP addresses.",
+            "NAME",
         ),
     ] = None,
     device: Device = "auto",
     workers: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Batches to process at once.", show_default="one per core; on a GPU, one"
-        ),
+        option("Batches to process at once.", default="one per core; on a GPU, one", min=1),
     ] = None,
-    threads: Annotated[int, typer.Option(min=1, help="Threads per batch.")] = 1,
+    threads: Annotated[int, option("Threads per batch.", min=1)] = 1,
     label_studio: Annotated[
         bool,
-        typer.Option(
+        option(
+            "Also answer as a machine learning backend of Label Studio, by the first model.",
+            None,
             "--label-studio",
-            help="Also answer as a machine learning backend of Label Studio, by the first model.",
         ),
     ] = False,
     max_texts: Annotated[
-        int, typer.Option(min=1, help="The most texts per request.")
+        int, option("The most texts per request.", min=1)
     ] = ServeSettings.max_texts,
-    max_words: Annotated[
-        int, typer.Option(min=1, help="The most words per text.")
-    ] = ServeSettings.max_words,
+    max_words: Annotated[int, option("The most words per text.", min=1)] = ServeSettings.max_words,
     max_body_bytes: Annotated[
-        int, typer.Option(min=1, help="The most bytes per request.")
+        int, option("The most bytes per request.", min=1)
     ] = ServeSettings.max_body_bytes,
     max_connections: Annotated[
-        int,
-        typer.Option(
-            min=1, help="The most open connections; with more, requests are answered 503."
-        ),
+        int, option("The most open connections; with more, requests are answered 503.", min=1)
     ] = ServeSettings.max_connections,
     queue: Annotated[
-        int, typer.Option(min=1, help="The most documents that may wait; more are answered 503.")
+        int, option("The most documents that may wait; more are answered 503.", min=1)
     ] = ServeSettings.queue,
-    batch: Annotated[
-        int, typer.Option(min=1, help="The most documents per batch.")
-    ] = ServeSettings.batch,
+    batch: Annotated[int, option("The most documents per batch.", min=1)] = ServeSettings.batch,
     batch_ms: Annotated[
         float,
-        typer.Option(
-            min=0,
-            max=1_000,
-            help="Milliseconds without another request after which a batch starts.",
+        option(
+            "Milliseconds without another request after which a batch starts.", min=0, max=1_000
         ),
     ] = ServeSettings.batch_ms,
 ) -> None:
@@ -112,15 +97,15 @@ def serve(
         if find_spec(library) is None:
             raise MissingExtraError(library, "serve", "Serving")
     settings = ServeSettings(
-        max_texts=max_texts,
-        max_words=max_words,
-        max_body_bytes=max_body_bytes,
-        max_connections=max_connections,
-        queue=queue,
-        batch=batch,
-        batch_ms=batch_ms,
-        workers=workers,
-        label_studio=label_studio,
+        max_texts,
+        max_words,
+        max_body_bytes,
+        max_connections,
+        queue,
+        batch,
+        batch_ms,
+        workers,
+        label_studio,
     )
     check_host_names(allow_host or ())
     folders = name_folders(models)
@@ -132,9 +117,11 @@ def serve(
         warn("anyone who can reach this address can use the service. Add --api-key-file.")
     # A key keeps the pages of other sites out too; a public address has names we do not know.
     hosts = allow_host or ([] if is_local and keys is None else None)
-    greeting = f"Listening on http://{f'[{address}]' if ':' in address else address}:{port}"
-    greeting += ", on this machine only" if is_local else ""
-    greeting += "; requests need an API key." if keys is not None else "."
+    greeting = (
+        f"Listening on http://{f'[{address}]' if ':' in address else address}:{port}"
+        f"{', on this machine only' if is_local else ''}"
+        f"{'; requests need an API key' if keys is not None else ''}."
+    )
     with _handled_signals():
         note(f"Loading {', '.join(folders)} ...")
         # Importing the libraries takes seconds: only after all arguments have been checked.

@@ -1,29 +1,34 @@
-"""The answers of the API: the library's own dataclasses, and what the service adds to them.
+"""The answers of the API, and the library calls that make them, one batch of documents at a time.
 
-Pydantic writes and describes them by their types and docstrings.
+Answers are the library's own dataclasses with what the service adds to them. Pydantic writes and
+describes them by their types and docstrings.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
 from pydantic import PlainSerializer
 
-from setrnn.tagging.explain.explain import NamedSet
+from setrnn.data.example import KnownLabels
+from setrnn.data.text.alignment import STOP_WORD
+from setrnn.serve.registry import AnsweringModel, ServedModel
+from setrnn.systems.limits import Limits
+from setrnn.tagging.explain.explain import Explanation, NamedSet
 from setrnn.tagging.explain.words import LinearScore
 from setrnn.tagging.prediction import Completion, Prediction
 
 MAX_LABELS = 50  # that are listed with their probabilities
+MIN_MARGINAL = 0.001  # of the labels that are listed with their probabilities
+MIN_ATTENTION = 0.0005  # of a word in a step
+MIN_WEIGHT = 0.01  # of a word for a label, by the label's strongest word
+LAST_OF_ONE_UNIT = "\uffff"  # later characters take two code units of UTF-16
 
-
-@dataclass(frozen=True)
-class AnsweringModel:
-    """The model that answered; the version is a short hash that changes if it is replaced."""
-
-    name: str
-    version: str
-    method: str
+Document = tuple[str, Sequence[str]]  # a text and its features
 
 
 @dataclass(frozen=True)
@@ -251,3 +256,111 @@ class Health:
     """The state of the service."""
 
     status: str
+
+
+def tag_documents(
+    documents: Sequence[Document],
+    model: ServedModel,
+    rule: str,
+    limits: Limits,
+    top: int = 1,
+    calibrated: bool = True,
+    with_marginals: bool = False,
+) -> list[TaggedText]:
+    """Predict the set of each document."""
+    tagger = model.tagger
+    if not with_marginals:
+        found = tagger.tag_stream(documents, rule, top, limits, calibrated=calibrated)
+        return [TaggedText(**vars(each)) for each in found]
+    predictions, marginals = tagger.tag_with_marginals(
+        documents, rule, top, limits, calibrated=calibrated
+    )
+    names = tagger.labels.names
+    # Thresholds are of calibrated probabilities; one above 1 accepts nothing.
+    acceptance = tagger.label_acceptance if calibrated else None
+    thresholds = np.full(len(names), 2.0) if acceptance is None else acceptance.thresholds
+    answers = []
+    for each, probs, missing in zip(
+        predictions, marginals.probs, marginals.missing_mass, strict=True
+    ):
+        ranked = [
+            Marginal(
+                names[label],
+                float(probs[label]),
+                float(thresholds[label]) if thresholds[label] <= 1 else None,
+            )
+            for label in np.argsort(-probs, kind="stable")[:MAX_LABELS]
+            if probs[label] >= MIN_MARGINAL
+        ]
+        answers.append(TaggedText(**vars(each), marginals=ranked, missing_mass=float(missing)))
+    return answers
+
+
+def complete_documents(
+    documents: Sequence[tuple[str, Sequence[str], KnownLabels]], model: ServedModel, top: int
+) -> list[CompleteAnswer]:
+    """Predict the set of each document with known labels."""
+    texts, features, known = zip(*documents, strict=True)
+    found = model.tagger.complete_stream(zip(texts, features, strict=True), known, top)
+    return [CompleteAnswer(**vars(each), model=model.answering) for each in found]
+
+
+def explain_documents(
+    documents: Sequence[Document],
+    model: ServedModel,
+    rule: str | None,
+    labels: Sequence[str] | None,
+    top: int,
+) -> list[ExplainAnswer]:
+    """Explain documents one by one."""
+    explain = model.tagger.explain
+    return [
+        _answer_explanation(explain(text, features, top, rule, labels), model)
+        for text, features in documents
+    ]
+
+
+def _answer_explanation(found: Explanation, model: ServedModel) -> ExplainAnswer:
+    wide = [place for place, each in enumerate(found.text) if each > LAST_OF_ONE_UNIT]
+    words = [word for word in found.words if word.place is not None]
+
+    def list_words(weights: Sequence[float], least: float) -> list[AttendedWord]:
+        """List the words with a weight, positive or negative, of at least `least`; no stop words.
+
+        Offsets are in UTF-16 code units, as JavaScript counts them.
+        """
+        return [
+            AttendedWord(
+                word.text,
+                word.start + bisect_left(wide, word.start),
+                word.stop + bisect_left(wide, word.stop),
+                weight,
+            )
+            for word, weight in zip(words, weights, strict=False)  # features follow the words
+            if weight and abs(weight) >= least and word.fate != STOP_WORD
+        ]
+
+    return ExplainAnswer(
+        model.answering,
+        found.rule,
+        [
+            ExplainedSequence(each.labels, each.probability, each.set_name)
+            for each in found.sequences
+        ],
+        found.sets,
+        [
+            ExplainedStep(each.label, each.probability, list_words(each.weights, MIN_ATTENTION))
+            for each in found.steps
+        ],
+        [
+            ExplainedLabel(
+                each.label,
+                each.probability,
+                each.is_in_set,
+                list_words(each.weights, MIN_WEIGHT * max(map(abs, each.weights), default=0.0)),
+                each.score,
+            )
+            for each in found.label_words
+        ],
+        found.reading_notes(),
+    )

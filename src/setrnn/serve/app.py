@@ -14,16 +14,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from setrnn import __version__
 from setrnn.serve import label_studio
 from setrnn.serve.batching import Batcher, default_workers
 from setrnn.serve.guards import Guard
 from setrnn.serve.observation import Metrics, Observe
-from setrnn.serve.problems import PROBLEM, add_problem_handlers
+from setrnn.serve.problems import PROBLEM, add_problem_handlers, describe_problems
 from setrnn.serve.registry import Registry
-from setrnn.serve.routes import Service, describe_problems, posts, router
+from setrnn.serve.routes import Service, posts, router
 from setrnn.serve.settings import ApiKeys, ServeSettings
 
 PAGE = Path(__file__).parent / "page"
@@ -78,6 +77,9 @@ def make_app(
         for batcher in batchers.values():
             await batcher.close()
 
+    async def index(request: Request) -> Response:
+        return await page.get_response("index.html", request.scope)
+
     routes, open_paths = [*posts.routes, *router.routes], [*OPEN_PATHS]
     if settings.label_studio:
         routes += [*label_studio.posts.routes, *label_studio.router.routes]
@@ -93,32 +95,15 @@ def make_app(
     app.state.service = Service(registry, settings, metrics, batchers)
     page = StaticFiles(directory=PAGE)
     app.mount(PAGE_FILES, page)
-    app.add_route("/", partial(_index, page), ["GET"], include_in_schema=False)
+    app.add_route("/", index, ["GET"])
     add_problem_handlers(app)
     app.openapi = cache(partial(_describe, app, settings, keys is not None))  # type: ignore[method-assign]
     paths = {each.path for each in app.routes if isinstance(each, Route)}
     app.add_middleware(  # requests pass the last one added first
         Guard, hosts=hosts, keys=keys, open_paths=open_paths, takes_basic=settings.label_studio
     )
-    app.add_middleware(HeadAsGet)
     app.add_middleware(Observe, metrics=metrics, routes=paths, folder=PAGE_FILES)
     return app
-
-
-async def _index(page: StaticFiles, request: Request) -> Response:
-    return await page.get_response("index.html", request.scope)
-
-
-class HeadAsGet:
-    """Answer HEAD like GET; the server omits the body."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
-        is_head = scope["type"] == "http" and scope["method"] == "HEAD"
-        await self.app({**scope, "method": "GET"} if is_head else scope, receive, send)
 
 
 def _describe(app: FastAPI, settings: ServeSettings, needs_key: bool) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 from setrnn.model.devices import find_device, n_cores
 
@@ -20,8 +20,6 @@ BATCH_SECONDS = 0.5  # that a batch should take at most: a larger request is cut
 MAX_KINDS = 256  # of work whose cost is remembered
 MOST_WAITS = 10  # for others: as long as requests arrive, a batch waits this many times
 WAITED_SHARE = 0.1  # of the time of a batch, if that is longer: on busy cores all take longer
-MAX_RETRY_SECONDS = 30
-SMOOTHING = 0.2  # weight of the last batch in the measured speed
 
 
 def default_workers(device: str) -> int:
@@ -29,23 +27,17 @@ def default_workers(device: str) -> int:
     return n_cores() if find_device(device).type == "cpu" else 1
 
 
-class Work(Hashable, Protocol):
+@dataclass(frozen=True)
+class Work:
     """What to do with documents; requests with equal work share a batch."""
 
-    @property
-    def may_be_slow(self) -> bool:
-        """Whether one document may take seconds: then the first is measured alone."""
-
-    def run(self, documents: Sequence[Any]) -> Sequence[Any]:
-        """Return one result per document, in order."""
+    run: Callable[..., Sequence[Any]]  # takes documents and the arguments; one result per document
+    arguments: tuple[Hashable, ...] = ()
+    may_be_slow: bool = False  # one document may take seconds: the first is measured alone
 
 
 class QueueFullError(Exception):
     """Too many documents are waiting."""
-
-    def __init__(self, retry_after: int) -> None:
-        super().__init__(retry_after)
-        self.retry_after = retry_after  # seconds
 
 
 class WorkError(Exception):
@@ -59,19 +51,13 @@ class _Job:
     work: Work
     documents: Sequence[Any]
     results: asyncio.Future[Sequence[Any]]
-    kind: int  # the hash of the work: its cost is remembered, and not the model it refers to
     found: list[Any] = field(default_factory=list)
     share: Sequence[Any] = ()  # the documents of the current batch
 
     @property
-    def n_left(self) -> int:
-        """The number of documents without results."""
-        return len(self.documents) - len(self.found)
-
-    def cut(self, n_documents: int) -> None:
-        """Choose the next documents as the share of a batch."""
-        start = len(self.found)
-        self.share = self.documents[start : start + n_documents]
+    def left(self) -> Sequence[Any]:
+        """The documents without results."""
+        return self.documents[len(self.found) :]
 
 
 Outcome = Sequence[Any] | Exception
@@ -111,8 +97,8 @@ class Batcher:
         self._seconds = 0.0  # of the last batch
         self._n_queued = 0  # requests so far
         self._waiting: deque[_Job] = deque()
-        self._speed = 0.0  # documents/s of one worker
-        self._costs: dict[int, float] = {}  # seconds per document by kind of work
+        # Seconds per document by the hash of the work, which does not keep its model in memory.
+        self._costs: dict[int, float] = {}
         self._n_idle = 0  # workers
         self._changed, self._complete = asyncio.Event(), asyncio.Event()
         self._workers: list[asyncio.Task[None]] = []
@@ -124,9 +110,9 @@ class Batcher:
         documents are waiting.
         """
         if self._waiting and self.n_waiting + len(documents) > self.max_waiting:
-            raise QueueFullError(self._retry_after())
+            raise QueueFullError
         loop = asyncio.get_running_loop()
-        job = _Job(work, documents, loop.create_future(), hash(work))
+        job = _Job(work, documents, loop.create_future())
         job.results.add_done_callback(lambda results: self._forget(job))
         self.n_pending += 1
         if not self._workers:
@@ -155,7 +141,7 @@ class Batcher:
                 self._n_idle -= 1
                 try:
                     outcomes = await loop.run_in_executor(thread, _run, jobs)
-                    self._count(jobs, monotonic() - start)
+                    self._measure(jobs, monotonic() - start)
                     self._deliver(jobs, outcomes)
                 except Exception as error:  # noqa: BLE001 (requests fail, the worker goes on)
                     self._deliver(jobs, [error] * len(jobs))
@@ -202,8 +188,7 @@ class Batcher:
     def _queue(self, job: _Job) -> None:
         self._waiting.append(job)
         self._n_queued += 1
-        self.n_waiting += job.n_left
-        self.on_waiting(self.n_waiting)
+        self._count_waiting(len(job.left))
         self._changed.set()
         if self._is_complete():
             self._complete.set()
@@ -211,29 +196,24 @@ class Batcher:
     def _take(self) -> list[_Job]:
         """Take the oldest request and those with equal work, up to a batch or an even share."""
         first = self._waiting.popleft()
-        most = self._most_at_once(first)
+        cost = self._costs.get(hash(first.work))
+        if cost is None:
+            most = 1 if first.work.may_be_slow else self.max_batch
+        else:
+            most = min(max(int(BATCH_SECONDS / cost), 1), self.max_batch)
         limit = min(max(math.ceil(self.n_waiting / self._n_idle), MIN_SHARE), most)
-        first.cut(most)
-        self.n_waiting -= first.n_left
+        first.share = first.left[:most]
         taken, kept, n_documents = [first], deque[_Job](), len(first.share)
         for job in self._waiting:
-            if n_documents + job.n_left <= limit and job.work == first.work:
-                job.cut(job.n_left)
+            if n_documents + len(job.left) <= limit and job.work == first.work:
+                job.share = job.left
                 taken.append(job)
-                n_documents += job.n_left
-                self.n_waiting -= job.n_left
+                n_documents += len(job.share)
             else:
                 kept.append(job)
         self._waiting = kept
-        self.on_waiting(self.n_waiting)
+        self._count_waiting(-sum(len(job.left) for job in taken))
         return taken
-
-    def _most_at_once(self, job: _Job) -> int:
-        """Return how many documents a batch may have, by the measured cost of such work."""
-        cost = self._costs.get(job.kind)
-        if cost is None:
-            return 1 if job.work.may_be_slow else self.max_batch
-        return min(max(int(BATCH_SECONDS / cost), 1), self.max_batch)
 
     def _deliver(self, jobs: Sequence[_Job], outcomes: Sequence[Outcome]) -> None:
         """Give each request its results or its error; a request that was cut waits again."""
@@ -244,7 +224,7 @@ class Batcher:
                 job.results.set_exception(outcome)
                 continue
             job.found.extend(outcome)
-            if job.n_left:
+            if job.left:
                 self._queue(job)
             else:
                 job.results.set_result(job.found)
@@ -252,36 +232,30 @@ class Batcher:
     def _forget(self, job: _Job) -> None:
         """Remove a request that is done, from the queue too if it was cancelled or has failed."""
         self.n_pending -= 1
-        if job.n_left and job in self._waiting:
+        if job in self._waiting:
             self._waiting.remove(job)
-            self.n_waiting -= job.n_left
-            self.on_waiting(self.n_waiting)
+            self._count_waiting(-len(job.left))
 
-    def _count(self, jobs: Sequence[_Job], seconds: float) -> None:
-        n_documents, self._seconds = sum(len(job.share) for job in jobs), seconds
-        if not n_documents:
-            return
-        seconds = max(seconds, 1e-6)
-        self._speed += (SMOOTHING if self._speed else 1.0) * (n_documents / seconds - self._speed)
-        self._costs.pop(jobs[0].kind, None)
-        self._costs[jobs[0].kind] = seconds / n_documents  # the last in order
+    def _count_waiting(self, n_more: int) -> None:
+        self.n_waiting += n_more
+        self.on_waiting(self.n_waiting)
+
+    def _measure(self, jobs: Sequence[_Job], seconds: float) -> None:
+        """Remember what a document of such work costs."""
+        n_documents, kind = sum(len(job.share) for job in jobs), hash(jobs[0].work)
+        self._seconds = seconds
+        self._costs.pop(kind, None)
+        self._costs[kind] = max(seconds, 1e-6) / n_documents  # the last in order
         if len(self._costs) > MAX_KINDS:
             del self._costs[next(iter(self._costs))]
         self.on_batch(n_documents)
 
-    def _retry_after(self) -> int:
-        """Estimate when half of the waiting documents will be done, in seconds."""
-        if not self._speed:
-            return 1
-        seconds = self.n_waiting / 2 / (self._speed * self.n_workers)
-        return min(max(math.ceil(seconds), 1), MAX_RETRY_SECONDS)
-
 
 def _run(jobs: Sequence[_Job]) -> list[Outcome]:
     """Process requests together; if that fails, one by one, so that only the bad one fails."""
-    documents = [each for job in jobs for each in job.share]
+    work, documents = jobs[0].work, [each for job in jobs for each in job.share]
     try:
-        results = jobs[0].work.run(documents)
+        results = work.run(documents, *work.arguments)
         if len(results) != len(documents):
             raise WorkError(f"{len(results)} results for {len(documents)} documents")
     except BaseException as error:  # noqa: BLE001 (also a panic, an exit or a StopIteration)

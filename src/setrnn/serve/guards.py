@@ -48,7 +48,8 @@ class Guard:
         takes_basic: bool,
     ) -> None:
         self.app, self.keys, self.takes_basic = app, keys, takes_basic
-        self.hosts = None if hosts is None else {each.lower() for each in hosts}
+        # Browsers always send a host name; health checks may not.
+        self.hosts = None if hosts is None else {"", "localhost", *map(str.lower, hosts)}
         self.open_paths = frozenset(open_paths)
         self.open_prefixes = tuple(each for each in open_paths if len(each) > 1 and each[-1] == "/")
 
@@ -56,45 +57,37 @@ class Guard:
         """Answer 421 to a request for another host, 401 to one without a key."""
         answer: ASGIApp = self.app
         if scope["type"] == "http":
-            headers = dict(scope["headers"])
-            if not self._is_own_host(headers):
+            path, headers = scope["path"], dict(scope["headers"])
+            if not self._is_own_host(headers.get(b"host", b"").decode("latin-1").lower()):
                 answer = problem_response(_OTHER_HOST)
-            elif not self._is_open(scope["path"]) and not self._has_key(headers):
+            elif (
+                self.keys is not None
+                and path not in self.open_paths
+                and not path.startswith(self.open_prefixes)
+                and not self.keys.hold(self._find_key(headers))
+            ):
                 answer = problem_response(_KEY_REQUIRED)
         await answer(scope, receive, send)
 
-    def _is_own_host(self, headers: dict[bytes, bytes]) -> bool:
+    def _is_own_host(self, asked: str) -> bool:
         if self.hosts is None:
             return True
-        asked = headers.get(b"host", b"").decode("latin-1").lower()
         name, _, port = asked.rpartition(":")
         host = (name if name and port.isdigit() else asked).rstrip(".")
-        # Browsers always send a host name; health checks may not.
-        return host in ("", "localhost") or host in self.hosts or _is_address(host)
+        if host in self.hosts:
+            return True
+        try:
+            ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
+        except ValueError:
+            return False
+        return True
 
-    def _is_open(self, path: str) -> bool:
-        return self.keys is None or path in self.open_paths or path.startswith(self.open_prefixes)
-
-    def _has_key(self, headers: dict[bytes, bytes]) -> bool:
-        assert self.keys is not None
+    def _find_key(self, headers: dict[bytes, bytes]) -> bytes:
+        """Return the key of a request; empty if it has none."""
         scheme, _, key = headers.get(b"authorization", b"").partition(b" ")
         if self.takes_basic and scheme.lower() == b"basic":
-            return self.keys.hold(_password_of(key))
-        is_bearer = scheme.lower() == b"bearer"
-        return self.keys.hold(key.strip() if is_bearer else headers.get(b"x-api-key", b""))
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
-    except ValueError:
-        return False
-    return True
-
-
-def _password_of(credentials: bytes) -> bytes:
-    """Return the password of basic authentication; empty if it cannot be read."""
-    try:
-        return base64.b64decode(credentials.strip(), validate=True).partition(b":")[2]
-    except binascii.Error:
-        return b""
+            try:
+                return base64.b64decode(key.strip(), validate=True).partition(b":")[2]
+            except binascii.Error:
+                return b""
+        return key.strip() if scheme.lower() == b"bearer" else headers.get(b"x-api-key", b"")

@@ -9,18 +9,18 @@ from typing import Any
 from xml.parsers import expat
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
 from setrnn.data.read.label_studio import make_result, write_label_config
 from setrnn.errors import DataError
-from setrnn.serve.json_route import JsonRoute
+from setrnn.serve.answers import tag_documents
+from setrnn.serve.batching import Work
 from setrnn.serve.problems import ProblemError, shorten
 from setrnn.serve.registry import ServedModel
-from setrnn.serve.requests import MAX_NAME
-from setrnn.serve.routes import check_texts, process, service_of
-from setrnn.serve.work import Tagging
+from setrnn.serve.requests import MAX_NAME, JsonRoute
+from setrnn.serve.routes import NO_LIMITS, process, service_of
 from setrnn.systems.limits import Limits
 
 HEALTH = "/health"
@@ -36,32 +36,26 @@ posts = APIRouter(route_class=JsonRoute, include_in_schema=False)
 router = APIRouter(include_in_schema=False)
 
 
-class _Asked(BaseModel):
-    """What Label Studio sends; fields that are not used are ignored, whatever they hold."""
-
-    model_config = ConfigDict(extra="ignore")
-
-
-class Task(_Asked):
-    """A task: its data."""
+class Task(BaseModel):
+    """A task: its data. Other fields are ignored, here and below, whatever they hold."""
 
     data: dict[str, Any]
 
 
-class PredictRequest(_Asked):
+class PredictRequest(BaseModel):
     """Tasks of one project, and its labeling interface."""
 
     tasks: list[Task] = Field(min_length=1)
     label_config: str
 
 
-class SetupRequest(_Asked):
+class SetupRequest(BaseModel):
     """The labeling interface of a project that connects the backend."""
 
     schema_: str = Field(default="", alias="schema")
 
 
-class AnyRequest(_Asked):
+class AnyRequest(BaseModel):
     """An event or a request to train."""
 
 
@@ -71,13 +65,13 @@ async def predict(wanted: PredictRequest, request: Request) -> dict[str, Any]:
 
     The score of a prediction is the probability of the whole set.
     """
-    service = service_of(request)
-    model = service.registry.find(None)
+    model = service_of(request).registry.find(None)
     tag, limits = await asyncio.to_thread(_read_project, wanted.label_config, model)
     texts = [_text_of(task, tag, number) for number, task in enumerate(wanted.tasks)]
-    check_texts(service.settings, texts)
-    work = Tagging(model, model.tagger.rule_or_own(None), limits=limits)
-    found = await process(request, model, work, [(text, ()) for text in texts])
+    arguments = (model, model.tagger.rule_or_own(None), limits)
+    # With limits, large sets may be scored, which takes seconds.
+    work = Work(tag_documents, arguments, may_be_slow=limits != NO_LIMITS)
+    found = await process(request, model, work, texts, [()] * len(texts))
     version = {"model_version": _version(model)}
     results = [
         {
@@ -177,22 +171,23 @@ class ChoicesTag:
     text_field: str = ""
 
 
-def find_choices(config: str) -> list[ChoicesTag]:
-    """Return the tags of choices about a text, in the order of the interface.
+def choose_tag(config: str, labels: Collection[str]) -> ChoicesTag:
+    """Return the first tag of choices about a text with the most labels of the model.
 
     A document type is refused, and with it every entity. The time is linear in the characters.
 
     Example:
-        >>> (tag,) = find_choices(
+        >>> tag = choose_tag(
         ...     '<View><Text name="t" value="$body"/><Choices name="c" toName="t" '
-        ...     'choice="multiple"><Choice value="A"/></Choices></View>'
+        ...     'choice="multiple"><Choice value="A"/></Choices></View>',
+        ...     ["A"],
         ... )
         >>> tag.name, tag.to_name, tag.text_field, tag.choices, tag.is_single
         ('c', 't', 'body', ['A'], False)
     """
     if len(config) > MAX_CHARACTERS:
         raise DataError(f"The label config has more than {MAX_CHARACTERS:,} characters.")
-    texts: dict[str, str] = {}
+    fields: dict[str, str] = {}  # of the task's data, by the name of the text that shows it
     tags: list[ChoicesTag] = []
     path: list[str] = []
 
@@ -200,14 +195,14 @@ def find_choices(config: str) -> list[ChoicesTag]:
         path.append(tag)
         if len(path) > MAX_DEPTH:
             raise DataError(f"The label config has more than {MAX_DEPTH} tags inside one another.")
+        name, value = attributes.get("name", ""), attributes.get("value", "")
         if tag == "Text" and attributes.get("valueType", "text") == "text":
-            texts[attributes.get("name", "")] = attributes.get("value", "")
+            fields[name] = value[1:] if value.startswith("$") else ""
         elif tag == "Choices":
             is_single = attributes.get("choice", "single") in SINGLE
-            names = attributes.get("name", ""), attributes.get("toName", "")
-            tags.append(ChoicesTag(*names, is_single))
-        elif tag == "Choice" and "Choices" in path and tags:
-            tags[-1].choices.append(attributes.get("alias") or attributes.get("value", ""))
+            tags.append(ChoicesTag(name, attributes.get("toName", ""), is_single))
+        elif tag == "Choice" and "Choices" in path:
+            tags[-1].choices.append(attributes.get("alias") or value)
 
     def refuse(*_: object) -> None:
         raise DataError("The label config must not have a document type.")
@@ -224,17 +219,11 @@ def find_choices(config: str) -> list[ChoicesTag]:
             "is expected."
         ) from None
     for each in tags:
-        value = texts.get(each.to_name, "")
-        each.text_field = value[1:] if value.startswith("$") else ""
-    return [each for each in tags if each.text_field]
-
-
-def choose_tag(config: str, labels: Collection[str]) -> ChoicesTag:
-    """Return the first tag with the most choices that are labels of the model."""
-    tags = find_choices(config)
-    if not tags:
+        each.text_field = fields.get(each.to_name, "")
+    about_texts = [each for each in tags if each.text_field]
+    if not about_texts:
         raise DataError(
             'The label config has no <Choices> for a <Text value="$...">: setrnn tags texts with '
             "choices. GET /label-config returns an interface that fits."
         )
-    return max(tags, key=lambda tag: sum(each in labels for each in tag.choices))
+    return max(about_texts, key=lambda tag: sum(each in labels for each in tag.choices))

@@ -68,6 +68,8 @@ class Metrics:
 class Observe:
     """Log and count each request, add the headers of all answers, and answer failures with 500.
 
+    HEAD is answered like GET; the server omits the body.
+
     Args:
         app: the application.
         metrics: where requests are counted.
@@ -96,9 +98,11 @@ class Observe:
             await send(message)
 
         failure: Exception | None = None
+        method, path = scope["method"], scope["path"]
         try:
             try:
-                await self.app(scope, receive, send_observed)
+                asked = {**scope, "method": "GET"} if method == "HEAD" else scope
+                await self.app(asked, receive, send_observed)
             except Exception as error:  # noqa: BLE001 (the last line of defence: no tracebacks)
                 failure = error
             # Outside the except block: if logging itself fails, it prints the error being handled.
@@ -109,13 +113,12 @@ class Observe:
                 await problem_response(problem)(scope, receive, send_observed)
         finally:
             seconds = perf_counter() - start
-            path = scope["path"]
             below = self.folder if path.startswith(self.folder) else OTHER
             route = path if path in self.routes else below
             self.metrics.requests.labels(route, str(status)).inc()
             self.metrics.seconds.labels(route).observe(seconds)
-            method = scope["method"] if scope["method"] in METHODS else OTHER
-            logger.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
+            shown = method if method in METHODS else OTHER
+            logger.info("%s %s %d %.1f ms", shown, route, status, 1000 * seconds)
 
 
 def log_failure(error: BaseException) -> None:

@@ -18,6 +18,7 @@ from setrnn.errors import SetRNNError
 MEDIA_TYPE = "application/problem+json"
 MAX_ERRORS = 20  # that are listed
 MAX_SHOWN = 60  # characters of a name that a client sent
+RETRY_SECONDS = 2  # after which an answer 503 asks for another attempt
 
 # The status and title of each kind.
 KINDS = {
@@ -74,9 +75,26 @@ class ProblemError(Exception):
 def problem_response(error: ProblemError) -> Response:
     """Return the answer that reports a problem."""
     status, title = KINDS[error.kind]
-    problem = Problem(f"urn:setrnn:problem:{error.kind}", title, status, error.detail, error.errors)
+    detail, headers = error.detail, dict(error.headers)
+    if status == 503:
+        detail += " Try again after the seconds in the header Retry-After."
+        headers["Retry-After"] = str(RETRY_SECONDS)
+    problem = Problem(f"urn:setrnn:problem:{error.kind}", title, status, detail, error.errors)
     body = PROBLEM.dump_json(problem, exclude_none=True)
-    return Response(body, status, dict(error.headers), MEDIA_TYPE)
+    return Response(body, status, headers, MEDIA_TYPE)
+
+
+def describe_problems(*kinds: str) -> dict[int | str, Any]:
+    """Return the OpenAPI responses for kinds of problems."""
+    found: dict[int | str, Any] = {}
+    for kind in kinds:
+        status, title = KINDS[kind]
+        schema = {"$ref": "#/components/schemas/Problem"}
+        found[status] = {"description": title, "content": {MEDIA_TYPE: {"schema": schema}}}
+        if status == 503:
+            retry = {"description": "Seconds to wait.", "schema": {"type": "integer"}}
+            found[status]["headers"] = {"Retry-After": retry}
+    return found
 
 
 def add_problem_handlers(app: FastAPI) -> None:
@@ -108,14 +126,12 @@ def _of_validation(error: RequestValidationError) -> ProblemError:
 
 
 def _of_status(error: HTTPException) -> ProblemError:
-    headers = error.headers or {}
-    if error.status_code == 404:
-        return ProblemError("not-found", "See /openapi.json for all routes.", headers=headers)
-    if error.status_code == 405:
-        detail = "The header Allow lists the allowed methods."
-        return ProblemError("method-not-allowed", detail, headers=headers)
     phrase = HTTPStatus(error.status_code).phrase
-    return ProblemError("bad-request", f"{phrase}. {_NOT_JSON}", headers=headers)
+    kind, detail = {
+        404: ("not-found", "See /openapi.json for all routes."),
+        405: ("method-not-allowed", "The header Allow lists the allowed methods."),
+    }.get(error.status_code, ("bad-request", f"{phrase}. {_NOT_JSON}"))
+    return ProblemError(kind, detail, headers=error.headers or {})
 
 
 def _pointer(place: Sequence[int | str]) -> str:

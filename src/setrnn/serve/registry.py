@@ -11,13 +11,20 @@ from pathlib import Path
 from setrnn.errors import ConfigError, SetRNNError, nearest_name
 from setrnn.models.folder import read_version
 from setrnn.models.hub import open_place
-from setrnn.serve.answers import AnsweringModel
 from setrnn.serve.problems import ProblemError
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
 
-RETRY_SECONDS = 2  # while models are loaded
 _WORD_START = re.compile(r"(?<![^\W_])[^\W_]")
+
+
+@dataclass(frozen=True)
+class AnsweringModel:
+    """The model that answered; the version is a short hash that changes if it is replaced."""
+
+    name: str
+    version: str
+    method: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,12 +87,7 @@ class Registry:
     def models(self) -> dict[str, ServedModel]:
         """The current models by name, the default first; raises a 503 while they are loaded."""
         if not self.is_ready:
-            raise ProblemError(
-                "not-ready",
-                "The models are being loaded. Try again after the seconds in the header "
-                "Retry-After.",
-                headers={"Retry-After": str(RETRY_SECONDS)},
-            )
+            raise ProblemError("not-ready", "The models are being loaded.")
         return self._models
 
     def find(self, name: str | None) -> ServedModel:
@@ -98,22 +100,22 @@ class Registry:
 
     def load(self) -> None:
         """Load all models; raise the first error."""
-        for name, folder in self.folders.items():
-            self._models[name] = load_served(name, folder, self.device)
+        for name in self.folders:
+            self._models[name] = self._load(name)
 
     def reload(self) -> list[str]:
         """Load the models whose folders have changed; return one line per model.
 
         If a folder cannot be loaded, its model stays.
         """
-        return [self._reload(name, folder) for name, folder in self.folders.items()]
+        return [self._reload(name, before) for name, before in self._models.items()]
 
-    def _reload(self, name: str, folder: Path) -> str:
-        before = self._models[name]
+    def _reload(self, name: str, before: ServedModel) -> str:
         try:
-            if version_of(folder) == before.version:
-                return f"{name}: unchanged ({before.version})."
-            now = load_served(name, folder, self.device)
+            with open_place(self.folders[name]) as place:
+                if read_version(place) == before.version:
+                    return f"{name}: unchanged ({before.version})."
+            now = self._load(name)
         except Exception as error:  # noqa: BLE001 (the old model stays, whatever it is)
             is_known = isinstance(error, SetRNNError | OSError)
             reason = error if is_known else f"{type(error).__name__}."
@@ -121,15 +123,7 @@ class Registry:
         self._models[name] = now
         return f"{name}: {now.version} replaces {before.version}."
 
-
-def load_served(name: str, folder: Path, device: str = "auto") -> ServedModel:
-    """Load a model folder with its version."""
-    tagger = load(folder, device)
-    tagger.tag([""])  # the first prediction imports for up to a second
-    return ServedModel(name, tagger.version, tagger)
-
-
-def version_of(folder: Path) -> str:
-    """Return the hash of the model and the calibration in a folder."""
-    with open_place(folder) as place:
-        return read_version(place)
+    def _load(self, name: str) -> ServedModel:
+        tagger = load(self.folders[name], self.device)
+        tagger.tag([""])  # the first prediction imports for up to a second
+        return ServedModel(name, tagger.version, tagger)

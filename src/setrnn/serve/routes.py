@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -28,26 +28,28 @@ from setrnn.serve.answers import (
     ModelsAnswer,
     RequestLimits,
     TagAnswer,
+    complete_documents,
+    explain_documents,
+    tag_documents,
 )
 from setrnn.serve.batching import Batcher, QueueFullError, Work
-from setrnn.serve.json_route import VERSION_HEADER, JsonRoute
 from setrnn.serve.observation import Metrics
-from setrnn.serve.problems import KINDS, MEDIA_TYPE, ProblemError
-from setrnn.serve.registry import RETRY_SECONDS, Registry, ServedModel
-from setrnn.serve.requests import MAX_NAME, CompleteRequest, ExplainRequest, TagRequest
+from setrnn.serve.problems import ProblemError, describe_problems
+from setrnn.serve.registry import Registry, ServedModel
+from setrnn.serve.requests import (
+    MAX_NAME,
+    VERSION_HEADER,
+    CompleteRequest,
+    ExplainRequest,
+    JsonRoute,
+    TagRequest,
+)
 from setrnn.serve.settings import ServeSettings
-from setrnn.serve.work import Completing, Explaining, Tagging
 from setrnn.systems.limits import Limits
-from setrnn.systems.order_free import OrderFreeSystem
-from setrnn.systems.rules import find_rule
 from setrnn.tagging.explain.explain import choose_explained_rule, why_not_explained
 
 CHARACTERS_PER_WORD = 32  # in a text without spaces, which would be one word
-# Texts times squared labels: set-rnn-exact scores a set of n labels in a time that grows with n^2.
-MAX_SCORED_LABELS = 64 * 16**2
-ModelQuery = Annotated[
-    str | None, Query(max_length=MAX_NAME, description="The model's name; empty: the first.")
-]
+NO_LIMITS = Limits()
 
 
 @dataclass
@@ -61,40 +63,37 @@ class Service:
     n_held: int = 0  # bytes of the bodies of all current requests
 
 
-def describe_problems(*kinds: str) -> dict[int | str, Any]:
-    """Return the OpenAPI responses for kinds of problems."""
-    found: dict[int | str, Any] = {}
-    for kind in kinds:
-        status, title = KINDS[kind]
-        schema = {"$ref": "#/components/schemas/Problem"}
-        found[status] = {"description": title, "content": {MEDIA_TYPE: {"schema": schema}}}
-        if status == 503:
-            retry = {"description": "Seconds to wait.", "schema": {"type": "integer"}}
-            found[status]["headers"] = {"Retry-After": retry}
+_VERSION = {"description": "The model's version.", "schema": {"type": "string"}}
+_NAMES_MODEL: dict[int | str, Any] = {200: {"headers": {VERSION_HEADER: _VERSION}}}
+
+
+async def _find_model(
+    request: Request,
+    response: Response,
+    model: Annotated[
+        str | None, Query(max_length=MAX_NAME, description="The model's name; empty: the first.")
+    ] = None,
+) -> ServedModel:
+    found = service_of(request).registry.find(model or None)
+    response.headers[VERSION_HEADER] = found.version
     return found
 
 
-_VERSION: dict[int | str, Any] = {
-    200: {
-        "headers": {
-            VERSION_HEADER: {"description": "The model's version.", "schema": {"type": "string"}}
-        }
-    }
-}
-_OF_POSTS = _VERSION | describe_problems(
-    "bad-json", "body-too-large", "not-json-type", "invalid", "queue-full"
-)
+AskedModel = Annotated[ServedModel, Depends(_find_model)]
 
 router = APIRouter(generate_unique_id_function=lambda route: route.name)
-posts = APIRouter(route_class=JsonRoute, generate_unique_id_function=lambda route: route.name)
+posts = APIRouter(
+    route_class=JsonRoute,
+    generate_unique_id_function=lambda route: route.name,
+    responses=_NAMES_MODEL
+    | describe_problems("bad-json", "body-too-large", "not-json-type", "invalid", "queue-full"),
+)
 
 
-@posts.post("/v1/tag", responses=_OF_POSTS)
+@posts.post("/v1/tag")
 async def tag(wanted: TagRequest, request: Request) -> TagAnswer:
     """Predict a label set for each text."""
-    service = service_of(request)
-    model = service.registry.find(wanted.model)
-    check_texts(service.settings, wanted.texts)
+    model = service_of(request).registry.find(wanted.model)
     limits = Limits(
         min_labels=wanted.min_labels or 0,
         max_labels=wanted.max_labels,
@@ -103,40 +102,35 @@ async def tag(wanted: TagRequest, request: Request) -> TagAnswer:
         closed=wanted.closed,
     )
     rule = model.tagger.rule_or_own(wanted.rule)
-    _check_cost(model, rule, limits, len(wanted.texts))
+    options = (limits, wanted.top, wanted.calibrated, wanted.marginals)
+    # With limits, large sets may be scored, which takes seconds.
+    work = Work(tag_documents, (model, rule, *options), may_be_slow=limits != NO_LIMITS)
     features = wanted.features or [[]] * len(wanted.texts)
-    work = Tagging(model, rule, wanted.top, limits, wanted.calibrated, wanted.marginals)
-    documents = list(zip(wanted.texts, features, strict=True))
-    found = await process(request, model, work, documents)
+    found = await process(request, model, work, wanted.texts, features)
     return TagAnswer(model.answering, rule, found)
 
 
-@posts.post("/v1/complete", responses=_OF_POSTS)
+@posts.post("/v1/complete")
 async def complete(wanted: CompleteRequest, request: Request) -> CompleteAnswer:
     """Predict the remaining labels of a text when some are known to be right or wrong."""
-    service = service_of(request)
-    model = service.registry.find(wanted.model)
-    check_texts(service.settings, [wanted.text])
+    model = service_of(request).registry.find(wanted.model)
     known = KnownLabels(tuple(wanted.present), tuple(wanted.absent))
     # Before it shares a batch, which would be done again one by one; slow with many labels.
     await asyncio.to_thread(model.tagger.check_known, known)
-    document = ((wanted.text, wanted.features or ()), known)
-    work = Completing(model, wanted.top)
-    found: list[CompleteAnswer] = await process(request, model, work, [document])
-    return found[0]
+    work = Work(complete_documents, (model, wanted.top))
+    found = await process(request, model, work, [wanted.text], [wanted.features or ()], [known])
+    return cast(CompleteAnswer, found[0])
 
 
-@posts.post("/v1/explain", responses=_OF_POSTS)
+@posts.post("/v1/explain")
 async def explain(wanted: ExplainRequest, request: Request) -> ExplainAnswer:
     """Explain the labels of a text: its words, and the sequences and sets of labels."""
-    service = service_of(request)
-    model = service.registry.find(wanted.model)
-    check_texts(service.settings, [wanted.text])
+    model = service_of(request).registry.find(wanted.model)
     rule = choose_explained_rule(model.tagger, wanted.rule, wanted.labels)
-    work = Explaining(model, rule, wanted.top, wanted.labels)
-    document = (wanted.text, wanted.features or ())
-    found: list[ExplainAnswer] = await process(request, model, work, [document])
-    return found[0]
+    labels = None if wanted.labels is None else tuple(wanted.labels)
+    work = Work(explain_documents, (model, rule, labels, wanted.top), may_be_slow=True)
+    found = await process(request, model, work, [wanted.text], [wanted.features or ()])
+    return cast(ExplainAnswer, found[0])
 
 
 @router.get("/v1/models", responses=describe_problems("not-ready"))
@@ -152,12 +146,8 @@ async def models(request: Request) -> ModelsAnswer:
 
 def _card(model: ServedModel, is_default: bool) -> ModelCard:
     tagger = model.tagger
-    calibration, of_labels, data = (
-        tagger.calibration,
-        tagger.label_acceptance,
-        tagger.notes.get("data"),
-    )
-    hierarchy = None
+    calibration, of_labels = tagger.calibration, tagger.label_acceptance
+    data, hierarchy = tagger.notes.get("data"), None
     if tagger.hierarchy is not None:
         n_below = int((tagger.closure.above >= 0).any(axis=1).sum())
         hierarchy = HierarchyCard(tagger.keeps_closed, n_below)
@@ -179,55 +169,42 @@ def _card(model: ServedModel, is_default: bool) -> ModelCard:
     )
 
 
-@router.get("/v1/labels", responses=_VERSION | describe_problems("invalid", "not-ready"))
+@router.get("/v1/labels", responses=_NAMES_MODEL | describe_problems("invalid", "not-ready"))
 async def labels(
-    request: Request,
-    response: Response,
+    model: AskedModel,
     prefix: Annotated[
         str, Query(max_length=MAX_NAME, description="The start of a label or of a word in it.")
     ] = "",
     limit: Annotated[int, Query(ge=1, le=1_000, description="The most labels to return.")] = 20,
-    model: ModelQuery = None,
 ) -> LabelsAnswer:
     """Search the labels of a model."""
-    found = service_of(request).registry.find(model or None)
-    response.headers[VERSION_HEADER] = found.version
-    matching, known = found.find_labels(prefix), found.tagger.labels
+    matching, known = model.find_labels(prefix), model.tagger.labels
     return LabelsAnswer(
         [CountedLabel(known.names[each], int(known.counts[each])) for each in matching[:limit]],
         len(matching),
     )
 
 
-@router.get("/v1/hierarchy", responses=_VERSION | describe_problems("invalid", "not-ready"))
-async def hierarchy(
-    request: Request,
-    response: Response,
+@router.get("/v1/hierarchy", responses=_NAMES_MODEL | describe_problems("invalid", "not-ready"))
+def hierarchy(  # in a thread: there may be 100,000 labels
+    model: AskedModel,
     limit: Annotated[
         int, Query(ge=1, le=100_000, description="The most labels to return.")
     ] = 10_000,
-    model: ModelQuery = None,
 ) -> HierarchyAnswer:
     """List the labels of a model with their parents; without any if it has no hierarchy."""
-    found = service_of(request).registry.find(model or None)
-    response.headers[VERSION_HEADER] = found.version
-    return await asyncio.to_thread(_list_hierarchy, found, limit)
-
-
-def _list_hierarchy(model: ServedModel, limit: int) -> HierarchyAnswer:
     tagger, known = model.tagger, model.tagger.labels
-    order = sorted(range(len(known)), key=lambda label: -known.counts[label])
-
-    def list_parents(label: int) -> tuple[str, ...]:
-        if tagger.hierarchy is None:
-            return ()
-        return tuple(known.names[each] for each in tagger.closure.parents(label))
-
-    labels = [
-        LabelInTree(known.names[label], int(known.counts[label]), list_parents(label))
-        for label in order[:limit]
+    parents_of = tagger.closure.parents if tagger.hierarchy is not None else lambda label: ()
+    order = sorted(range(len(known)), key=lambda label: -known.counts[label])[:limit]
+    listed = [
+        LabelInTree(
+            known.names[label],
+            int(known.counts[label]),
+            tuple(known.names[each] for each in parents_of(label)),
+        )
+        for label in order
     ]
-    return HierarchyAnswer(tagger.keeps_closed, labels, len(known))
+    return HierarchyAnswer(tagger.keeps_closed, listed, len(known))
 
 
 @router.get("/healthz")
@@ -260,30 +237,31 @@ def service_of(request: Request) -> Service:
 
 
 async def process(
-    request: Request, model: ServedModel, work: Work, documents: Sequence[Any]
+    request: Request,
+    model: ServedModel,
+    work: Work,
+    texts: Sequence[str],
+    *others: Sequence[Any],
 ) -> Any:  # noqa: ANN401 (what the work returns, one per document)
-    """Queue documents and wait for their results, or for the client to disconnect."""
+    """Queue documents and wait for their results, or for the client to disconnect.
+
+    A document is a text and one value of each of `others`: its features, its known labels.
+    """
     service = service_of(request)
+    _check_texts(service.settings, texts)
+    documents = list(zip(texts, *others, strict=True))
     try:
         results = service.batchers[model.name].submit(work, documents)
-    except QueueFullError as full:
+    except QueueFullError:
         service.metrics.refused.labels(model.name).inc()
-        raise ProblemError(
-            "queue-full",
-            "The queue is full. Try again after the seconds in the header Retry-After.",
-            headers={"Retry-After": str(full.retry_after)},
-        ) from None
+        raise ProblemError("queue-full", "The queue is full.") from None
     watch = asyncio.create_task(_cancel_when_gone(request, results))
     try:
         return await results
     except asyncio.CancelledError:
         if watch.done() and not watch.cancelled():
             raise ClientDisconnect from None
-        raise ProblemError(
-            "stopping",
-            "Try again when the service runs again.",
-            headers={"Retry-After": str(RETRY_SECONDS)},
-        ) from None
+        raise ProblemError("stopping", "The service is being stopped.") from None
     finally:
         watch.cancel()
 
@@ -295,7 +273,7 @@ async def _cancel_when_gone(request: Request, results: asyncio.Future[Any]) -> N
     results.cancel()
 
 
-def check_texts(settings: ServeSettings, texts: Sequence[str]) -> None:
+def _check_texts(settings: ServeSettings, texts: Sequence[str]) -> None:
     """Refuse too many texts, and texts of too many words."""
     if len(texts) > settings.max_texts:
         raise ProblemError(
@@ -313,19 +291,3 @@ def check_texts(settings: ServeSettings, texts: Sequence[str]) -> None:
                 f"A text may have {limit:,} words, but text {number} has {n_words:,}. Send its "
                 "beginning, or raise --max-words if the model reads more.",
             )
-
-
-def _check_cost(model: ServedModel, rule: str, limits: Limits, n_texts: int) -> None:
-    """Refuse many texts with large sets if each set is scored by a sum over its subsets."""
-    n_labels = max(limits.min_labels, len(limits.required), 1)
-    most = max(MAX_SCORED_LABELS // n_labels**2, 1)
-    if n_texts <= most or not find_rule(rule).needs_best_only:
-        return
-    systems = [each.system for each in (model.tagger, *model.tagger.members)]
-    if any(isinstance(each, OrderFreeSystem) for each in systems):
-        raise ProblemError(
-            "invalid",
-            f"#/texts: With rule '{rule}' and sets of {n_labels} labels or more, a request to this "
-            f"model may have {most} texts, got {n_texts}. Send fewer texts per request, require "
-            "fewer labels, or choose rule 'f1'.",
-        )

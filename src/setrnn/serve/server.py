@@ -16,7 +16,6 @@ import uvicorn
 
 from setrnn.errors import SetRNNError
 from setrnn.serve.app import make_app
-from setrnn.serve.observation import log_failure
 from setrnn.serve.registry import Registry
 from setrnn.serve.settings import ApiKeys, ServeSettings
 
@@ -90,9 +89,8 @@ class Server(uvicorn.Server):
         """Accept connections, and begin to load the models."""
         await super().startup(sockets)
         self.say(self.greeting)
-        loop = asyncio.get_running_loop()
-        loop.set_exception_handler(_on_loop_error)
         if hasattr(signal, "SIGHUP"):
+            loop = asyncio.get_running_loop()
             loop.add_signal_handler(signal.SIGHUP, lambda: self._start(self._reload()))
         self._start(self._load())
         self._start(self.log.flush_regularly())
@@ -111,24 +109,27 @@ class Server(uvicorn.Server):
     async def _load(self) -> None:
         try:
             await asyncio.to_thread(self.registry.load)
-            await asyncio.to_thread(set_aside_objects)
         except Exception as error:  # noqa: BLE001 (the command line reports it in one line)
             self.failure, self.should_exit = error, True
             return
+        await asyncio.to_thread(set_aside_objects)
         models = (f"{each.name} ({each.tagger.method})" for each in self.registry.models.values())
         self.say(f"Ready: {', '.join(models)}.")
 
     async def _reload(self) -> None:
         async with self._reloading:
             if self.keys is not None:
-                self.say(_reload_keys(self.keys))
+                try:
+                    self.keys.load()
+                    self.say("The API keys are reloaded.")
+                except SetRNNError as error:
+                    self.say(f"The API keys stay as they were. {error}")
             if not self.registry.is_ready:
                 self.say("The models are still being loaded: nothing to reload.")
                 return
-            lines = await asyncio.to_thread(self.registry.reload)
-            await asyncio.to_thread(set_aside_objects)
-            for line in lines:
+            for line in await asyncio.to_thread(self.registry.reload):
                 self.say(line)
+            await asyncio.to_thread(set_aside_objects)
 
 
 class BufferedLog(logging.Handler):
@@ -182,18 +183,3 @@ def set_up_log() -> BufferedLog:
     for name in ("uvicorn", "uvicorn.error", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     return handler
-
-
-def _reload_keys(keys: ApiKeys) -> str:
-    try:
-        keys.load()
-    except SetRNNError as error:
-        return f"The API keys stay as they were. {error}"
-    return "The API keys are reloaded."
-
-
-def _on_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log an error that no task waits for, without its message."""
-    error = context.get("exception")
-    if isinstance(error, BaseException):
-        log_failure(error)

@@ -67,23 +67,17 @@ class ApiKeys:
     def load(self) -> None:
         """Read the file; if that fails, the keys stay as they were."""
         try:
-            text = self.file.read_text(encoding="utf-8-sig")
+            keys = self.file.read_text(encoding="utf-8-sig").split()
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"The API keys in {self.file} cannot be read.") from error
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        if not lines:
+        if not keys:
             raise ConfigError(f"{self.file} has no API key. Write one per line.")
-        if min(map(len, lines)) < MIN_KEY_LENGTH:
+        if not all(len(key) >= MIN_KEY_LENGTH and key.isascii() for key in keys):
             raise ConfigError(
-                f"{self.file} has an API key of fewer than {MIN_KEY_LENGTH} characters. Make one "
-                "with: openssl rand -hex 32"
+                f"{self.file} has an API key of fewer than {MIN_KEY_LENGTH} characters, or not of "
+                "ASCII characters. Make one with: openssl rand -hex 32"
             )
-        if not all(line.isascii() and line.isprintable() and " " not in line for line in lines):
-            raise ConfigError(
-                f"{self.file} has a line that is not an API key: use printable ASCII characters "
-                "without spaces."
-            )
-        self._digests = [sha256(line.encode()).digest() for line in lines]
+        self._digests = [sha256(key.encode()).digest() for key in keys]
 
     def hold(self, key: bytes) -> bool:
         """Return whether a key is one of them.

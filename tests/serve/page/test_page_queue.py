@@ -1,16 +1,57 @@
-"""Many documents on the page: gone through, kept, exported."""
+"""Many documents on the page: gone through, accepted at once, kept, exported; and slips."""
 
 import json
 
 import pytest
 
-from page.page_site import chips, drop, expect, exported, open_queue, settled, visit_page, wait_for
+import setrnn
+from page.page_site import (
+    chips,
+    drop,
+    expect,
+    exported,
+    open_queue,
+    settled,
+    tag,
+    visit_page,
+    wait_for,
+)
 from setrnn.data.read import BadRows, open_dataset
+
+TEXT = "Velmara held their nerve on Monday night to beat Palmeda 1-0 and lift the trophy."
+DAMAGED = (
+    'localStorage.setItem("setrnn-choice", "{"); sessionStorage.setItem("setrnn-api-key", "п")'
+)
 
 
 @pytest.fixture
 def rows(small_examples):
-    return [{"id": each.id, "text": each.text} for each in small_examples["test"][:6]]
+    return [{"id": each.id, "text": each.text} for each in small_examples["test"][:8]]
+
+
+def test_a_queue_is_gone_through_by_keys_and_exported_as_decided(tab, rows):
+    open_queue(tab, rows)
+    decided = {}
+    for number, row in enumerate(rows[:4]):
+        wait_for(tab, row["id"])
+        if number == 1:
+            tab.keyboard.press("s")
+            continue
+        tab.keyboard.press("y" if number else "n")
+        settled(tab)
+        decided[row["id"]] = chips(tab)
+        tab.keyboard.press("d")
+    wait_for(tab, rows[4]["id"])
+    expect(tab.locator("#queue-done")).to_have_text("3 done, 1 skipped")
+    name, lines = exported(tab)
+    assert name == "news-tagged.jsonl"
+    assert [(line["id"], line["labels"]) for line in lines] == list(decided.items())
+    tab.keyboard.press("k")
+    wait_for(tab, rows[3]["id"])
+    tab.locator("#set .label").first.click()  # a change opens the document again
+    expect(tab.locator("#queue-done")).to_have_text("2 done, 1 skipped")
+    tab.keyboard.press("u")
+    expect(tab.locator("#queue-done")).to_have_text("3 done, 1 skipped")
 
 
 def test_the_export_is_training_data(tab, rows, tmp_path, site):
@@ -140,3 +181,153 @@ def test_a_large_queue_is_kept(tab, site, test_texts, tmp_path):
     wait_for(tab, "n1")
     expect(tab.locator("#queue-place")).to_have_text("2 of 3,000")
     expect(tab.locator("#queue-done")).to_have_text("1 done")
+
+
+@pytest.fixture
+def accepted(site, rows):
+    """The rows that the model accepts, with their sets."""
+    predictions = site.tagger.tag([row["text"] for row in rows])
+    found = {
+        row["id"]: list(each.labels)
+        for row, each in zip(rows, predictions, strict=True)
+        if each.accepted
+    }
+    assert 1 < len(found) < len(rows)
+    return found
+
+
+def test_all_that_is_settled_is_accepted_at_once_and_undone_at_once(tab, site, rows, accepted):
+    open_queue(tab, rows)
+    expect(tab.locator("#queue-left")).to_have_text("8 left")
+    n, n_left = len(accepted), 8 - len(accepted)
+    tab.click("#accept-settled")
+    expect(tab.locator("#queue-hint")).to_contain_text(f"{n} documents accepted without review")
+    expect(tab.locator("#queue-hint")).to_contain_text("90%")
+    expect(tab.locator("#queue-left")).to_have_text(f"{n_left} left")
+    expect(tab.locator("#queue-done")).to_have_text(f"{n} done ({n} not reviewed)")
+    assert tab.text_content("#document-title") not in accepted
+    _, lines = exported(tab)
+    assert {line["id"]: line["labels"] for line in lines} == accepted
+    assert all(line["reviewed"] is False for line in lines)
+    visit_page(tab, site)
+    settled(tab)
+    tab.click("#undo")
+    expect(tab.locator("#queue-left")).to_have_text("8 left")
+    expect(tab.locator("#queue-hint")).to_contain_text(f"{n} documents open again")
+    expect(tab.locator("#export")).to_be_disabled()
+    expect(tab.locator("#undo")).to_be_disabled()
+
+
+def test_an_accepted_document_that_a_person_looks_at_is_reviewed(tab, rows, accepted):
+    open_queue(tab, rows)
+    tab.click("#accept-settled")
+    expect(tab.locator("#queue-hint")).to_contain_text("accepted without review")
+    first = next(iter(accepted))
+    while tab.is_enabled("#previous"):
+        tab.keyboard.press("k")
+        settled(tab)
+    while tab.text_content("#document-title") != first:
+        tab.keyboard.press("j")
+        settled(tab)
+    expect(tab.locator("#document-status")).to_have_text("done, not reviewed")
+    tab.keyboard.press("d")
+    expect(tab.locator("#queue-done")).to_contain_text(f"({len(accepted) - 1} not reviewed)")
+    lines = {line["id"]: line for line in exported(tab)[1]}
+    assert sum(line.get("reviewed") is False for line in lines.values()) == len(accepted) - 1
+
+
+def test_what_a_person_has_decided_is_left_alone(tab, rows, accepted):
+    first, second, *_ = accepted
+    begun = [{**row, "labels": ["mine"]} if row["id"] == second else row for row in rows]
+    open_queue(tab, begun)
+    while tab.text_content("#document-title") != first:
+        tab.keyboard.press("j")
+        settled(tab)
+    tab.locator("#set .label").first.click()
+    settled(tab)
+    tab.click("#accept-settled")
+    expect(tab.locator("#queue-hint")).to_contain_text(f"{len(accepted) - 2} document")
+    assert tab.text_content("#document-title") == first
+    tab.keyboard.press("d")
+    expect(tab.locator("#queue-done")).to_contain_text(f"{len(accepted) - 1} done")
+    ids = [line["id"] for line in exported(tab)[1]]
+    assert first in ids
+    assert second not in ids
+
+
+def test_a_new_label_is_offered_again_and_becomes_a_label_of_the_next_model(tab, rows, tmp_path):
+    open_queue(tab, rows)
+    for number in range(3):
+        wait_for(tab, rows[number]["id"])
+        tab.keyboard.press("/")
+        tab.keyboard.type("water polo" if number == 0 else "polo")
+        option = tab.locator("#found li", has_text="water polo")
+        if number:
+            expect(option).to_contain_text(f"new, {number} document")
+        option.click()
+        settled(tab)
+        tab.locator("#search").blur()
+        tab.keyboard.press("d")
+    expect(tab.locator("#export")).to_have_text("Export 3")
+    with tab.expect_download() as waiting:
+        tab.click("#export")
+    expect(tab.locator("#queue-hint")).to_contain_text("New label: water polo (3)")
+    waiting.value.save_as(tmp_path / "tagged.jsonl")
+    lines = (tmp_path / "tagged.jsonl").read_text(encoding="utf-8").splitlines()
+    assert all("water polo" in json.loads(line)["labels"] for line in lines)
+    (tmp_path / "again.jsonl").write_text("\n".join(lines * 3), encoding="utf-8")
+    tagger = setrnn.train(tmp_path / "again.jsonl", method="br")
+    assert "water polo" in tagger.labels.names
+
+
+def test_what_was_read_can_be_trained_on_as_it_came(tab, tmp_path):
+    rows = [
+        {"id": 17, "text": TEXT, "labels": ["", "sport", " "], "features": [""]},
+        {"id": 1.5, "text": TEXT},
+        {"id": 2**60, "text": TEXT},
+        {"id": "half", "text": "\ud83d \0 \U0001f600", "labels": ["\ud83d"]},
+    ]
+    open_queue(tab, rows)
+    expect(tab.locator("#queue-hint")).to_contain_text("Lines 2, 3: 'id' must be a string, or a")
+    assert chips(tab, "accepted") == ["sport"]
+    shown = chips(tab)
+    tab.keyboard.press("d")
+    wait_for(tab, "half")
+    tab.keyboard.press("d")
+    expect(tab.locator("#export")).to_have_text("Export 2")
+    lines = exported(tab)[1]
+    assert lines[0] == {"id": 17, "text": TEXT, "labels": shown}
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    first, second = open_dataset(tmp_path / "train.jsonl").require("train").read(BadRows())
+    assert (first.id, set(first.labels)) == ("17", set(shown))
+    assert second.text == "\ufffd \ufffd \U0001f600"
+
+
+def test_a_text_that_was_decided_about_is_not_replaced_without_a_question(tab):
+    tag(tab, TEXT)
+    tab.keyboard.press("y")
+    settled(tab)
+    accepted = chips(tab, "accepted")
+    for replace in (
+        lambda: drop(tab, "news.jsonl", '{"id": "n0", "text": "other"}\n'),
+        lambda: drop(tab, "other.txt", "other"),
+        lambda: tab.keyboard.press("e"),
+    ):
+        replace()
+        expect(tab.locator("#question")).to_contain_text("decisions about this text are lost")
+        tab.click("#question >> text=Cancel")
+        assert chips(tab, "accepted") == accepted
+    drop(tab, "news.jsonl", '{"id": "n0", "text": "other"}\n')
+    tab.click("#question-yes")
+    wait_for(tab, "n0")
+
+
+def test_a_damaged_browser_starts_and_a_key_that_cannot_be_sent_is_asked_for_again(tab, site):
+    tab.evaluate(DAMAGED)
+    visit_page(tab, site)
+    expect(tab.locator("#key-hint")).to_contain_text("does not accept this key")
+    tab.fill("#key", "plain")
+    tab.keyboard.press("Enter")
+    expect(tab.locator("#key-form")).to_be_hidden()
+    tag(tab, TEXT)
+    assert chips(tab) == list(site.tagger.tag([TEXT])[0].labels)

@@ -1,10 +1,12 @@
-"""The page before servers that ask for keys, are full, or come back."""
+"""The page before servers that ask for keys, refuse, are full, take less, or come back."""
 
+import json
 import threading
 import time
 import urllib.request
 from collections import namedtuple
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -14,20 +16,32 @@ from page.page_site import (
     expect,
     exported,
     open_queue,
+    reopened,
     serving,
     settled,
     suggested,
     tag,
     wait_for,
 )
+from setrnn.serve import routes
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.settings import ApiKeys, ServeSettings
-from setrnn.serve.work import Tagging
 
-TEXT = "Velmara held their nerve on Monday night to beat Palmeda 1-0."
+TEXT = "Velmara held their nerve on Monday night to beat Palmeda 1-0 and lift the trophy."
 SLOW = "A text that takes its time."
 
 Server = namedtuple("Server", "address")
+
+
+@contextmanager
+def page_of(kept_tab, registry, **options):
+    """Open the page of a server of its own, which may fail."""
+    with (
+        serving(registry, **options) as address,
+        another(kept_tab, Server(address), may_fail=True) as tab,
+    ):
+        tab.server = address
+        yield tab
 
 
 @pytest.fixture
@@ -43,12 +57,9 @@ def give_key(tab, key):
 
 def test_a_key_is_asked_for_and_what_was_wanted_goes_on(kept_tab, site, registry, tmp_path):
     file = tmp_path / "keys"
-    file.write_text("the first of the keys".replace(" ", "-"))
+    file.write_text("the-first-of-the-keys")
     keys = ApiKeys(file)
-    with (
-        serving(registry, keys=keys) as address,
-        another(kept_tab, Server(address), may_fail=True) as tab,
-    ):
+    with page_of(kept_tab, registry, keys=keys) as tab:
         give_key(tab, "wrong")
         expect(tab.locator("#key-hint")).to_contain_text("does not accept this key")
         give_key(tab, "the-first-of-the-keys")
@@ -74,20 +85,18 @@ def test_a_key_is_asked_for_and_what_was_wanted_goes_on(kept_tab, site, registry
 
 def test_a_full_server_is_asked_again_without_the_person(kept_tab, site, registry, monkeypatch):
     is_free, has_begun = threading.Event(), threading.Event()
-    run = Tagging.run
+    tag_documents = routes.tag_documents
 
-    def run_slowly(self, documents):
+    def tag_slowly(documents, *arguments):
         if any(text == SLOW for text, _ in documents):
             has_begun.set()
             is_free.wait(60)
-        return run(self, documents)
+        return tag_documents(documents, *arguments)
 
-    monkeypatch.setattr(Tagging, "run", run_slowly)
+    monkeypatch.setattr(routes, "tag_documents", tag_slowly)
     settings = ServeSettings(queue=1, batch=1, batch_ms=0, workers=1)
-    with (
-        serving(registry, settings=settings) as address,
-        another(kept_tab, Server(address), may_fail=True) as tab,
-    ):
+    with page_of(kept_tab, registry, settings=settings) as tab:
+        address = tab.server
         asking = [threading.Thread(target=post, args=(address, SLOW)) for _ in range(2)]
         try:
             asking[0].start()
@@ -153,3 +162,83 @@ def test_decisions_outlive_a_server_that_stops_and_comes_back(kept_tab, registry
         tab.keyboard.press("d")
         wait_for(tab, "n2")
         assert [line["id"] for line in exported(tab)[1]] == ["n0", "n1"]
+
+
+def test_a_text_is_cut_to_what_the_server_takes(kept_tab, site, registry):
+    settings = ServeSettings(max_words=8, max_texts=2)
+    with page_of(kept_tab, registry, settings=settings) as tab:
+        tag(tab, TEXT)
+        beginning = " ".join(TEXT.split()[:8])
+        assert chips(tab) == list(site.tagger.tag([beginning])[0].labels)
+        expect(tab.locator("#cut")).to_contain_text(f"first {len(beginning)} of {len(TEXT)}")
+        tab.click("#new")
+        tag(tab, " ".join(TEXT.split()[:8]) + "\n")
+        expect(tab.locator("#cut")).to_be_hidden()
+        rows = [{"id": f"n{i}", "text": TEXT + "\x85x\x1fx" * i} for i in range(5)]
+        open_queue(tab, rows)
+        tab.select_option("#order", "accepted-first")
+        expect(tab.locator("#queue-hint")).to_contain_text("of 5 documents")  # and no request fails
+
+
+def test_a_model_that_is_replaced_predicts_at_once(kept_tab, registry, site):
+    with page_of(kept_tab, registry) as tab:
+        tag(tab, TEXT)
+        label = chips(tab)[0]
+        labels = site.classical.labels
+        names = tuple(f"new-{name}" for name in labels.names)
+        another = replace(site.classical, labels=replace(labels, names=names))
+        registry._models["small"] = ServedModel("small", "v2", another)
+        tab.click(f'#set .label[data-label="{label}"]')
+        expect(tab.locator("#set-hint")).to_contain_text("The model was replaced")
+        assert tab.is_hidden("#trouble")
+        assert tab.text_content("#about").startswith("br, ")
+        assert chips(tab, "accepted") == [label]  # is kept, and new to the model
+        assert chips(tab, "proposed") == list(another.tag([TEXT])[0].labels)
+        expect(tab.locator("#set .is-accepted small")).to_have_text("new")
+        tab.click("#new")
+        registry._models["small"] = ServedModel("small", "v3", site.tagger)
+        tag(tab, TEXT)
+        assert chips(tab) == list(site.tagger.tag([TEXT])[0].labels)
+        assert tab.text_content("#about").startswith("set-rnn, ")
+
+
+@pytest.fixture
+def refused(kept_tab, site):
+    """The page, which some requests of a test may fail."""
+    with reopened(kept_tab, site, may_fail=True) as tab:
+        yield tab
+
+
+def answering(status, detail):
+    """Make a handler that answers with a problem."""
+    problem = json.dumps({"type": "x", "title": "T", "status": status, "detail": detail})
+    kind = "application/problem+json"
+    return lambda route: route.fulfill(status=status, content_type=kind, body=problem)
+
+
+def test_a_refusal_is_said_in_the_servers_words(refused):
+    tab = refused
+    for status, detail, said in [
+        (413, "A request may have 4,194,304 bytes.", "too large for the server. A request may"),
+        (422, "The model has no label 'x'. Did you mean 'y'?", "Did you mean 'y'?"),
+        (422, "<img src=x onerror=alert(1)>", "<img src=x"),
+        (500, "Something failed.", "Something failed."),
+    ]:
+        tab.route("**/v1/tag", answering(status, detail))
+        tab.fill("#text", TEXT)
+        tab.press("#text", "Control+Enter")
+        expect(tab.locator("#trouble:visible")).to_contain_text(said)
+        assert tab.is_hidden("#results")
+        assert tab.locator("#trouble img").count() == 0
+        tab.click("#edit")
+        expect(tab.locator("#trouble")).to_be_hidden()
+
+
+def test_an_explanation_that_fails_leaves_the_tags(refused):
+    tab = refused
+    tab.route("**/v1/explain", answering(422, "It cannot be explained."))
+    tag(tab, TEXT)
+    tab.hover("#set .label >> nth=0")
+    expect(tab.locator("#attention")).to_contain_text("It cannot be explained.")
+    assert tab.is_hidden("#trouble")
+    assert tab.is_hidden("#orders-section")

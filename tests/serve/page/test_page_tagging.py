@@ -7,11 +7,16 @@ from page.page_site import (
     drop,
     expect,
     open_queue,
+    opened,
     percent,
+    serving,
     settled,
     tag,
+    visit_page,
     wait_for,
 )
+from setrnn.serve.registry import Registry, ServedModel
+from small_taggers import accepting_labels
 
 TEXT = (
     "Velmara lift trophy in Kotamira. Velmara held their nerve on Monday night to beat Palmeda "
@@ -84,6 +89,58 @@ def test_a_label_turns_from_accepted_to_rejected_to_neither(tab, site):
     name.click()
     settled(tab)
     assert chips(tab) == list(site.tagger.tag([TEXT])[0].labels)
+
+
+def test_taking_another_set_decides_all_its_labels(tab, site):
+    tag(tab, TEXT)
+    before = chips(tab)
+    other = site.tagger.tag([TEXT], top=2)[0].alternatives[0].labels
+    tab.locator("#alternatives .take").first.click()
+    settled(tab)
+    assert set(chips(tab, "accepted")) == set(other)
+    assert set(chips(tab, "rejected")) == set(before) - set(other)
+
+
+def test_another_rule_or_model_predicts_again(tab, site):
+    tag(tab, TEXT)
+    for rule in ("sequence", "hamming"):
+        tab.select_option("#rule", rule)
+        expect(tab.locator("#probability")).to_have_text(
+            percent(site.tagger.tag([TEXT], rule)[0].probability)
+        )
+    tab.select_option("#model", "classical")
+    expect(tab.locator("#confidence")).to_have_text("no acceptance threshold")
+    settled(tab)
+    assert chips(tab) == list(site.classical.tag([TEXT])[0].labels)
+    assert not tab.is_visible("#orders-section")
+
+
+def test_labels_show_from_which_probability_they_are_settled(browser, site, test_texts):
+    careful = accepting_labels(site.tagger)
+    models = Registry.of(ServedModel("careful", "v1", careful))
+    with serving(models) as address, opened(browser, site._replace(address=address)) as tab:
+        tab.select_option("#rule", "f1")
+        tag(tab, test_texts[0])
+        (predicted,) = careful.tag(test_texts[:1], rule="f1")
+        assert predicted.accepted_labels
+        assert set(chips(tab, "settled")) == set(predicted.accepted_labels)
+        marks = {
+            row.locator("bdi").text_content(): row.locator(".from").count()
+            for row in tab.locator("#marginals li").all()
+        }
+        assert marks == {label: int(careful.labels.index[label] % 2 == 0) for label in marks}
+
+
+def test_a_reload_loses_neither_text_nor_decisions(tab, site):
+    tag(tab, TEXT)
+    tab.keyboard.press("y")
+    tab.keyboard.press("n")
+    settled(tab)
+    accepted, rejected = chips(tab, "accepted"), chips(tab, "rejected")
+    visit_page(tab, site)
+    settled(tab)
+    assert tab.text_content("#reading") == TEXT
+    assert (chips(tab, "accepted"), chips(tab, "rejected")) == (accepted, rejected)
 
 
 def test_a_label_is_found_and_added_by_keyboard(tab, site):
