@@ -66,5 +66,5 @@ def test_a_port_in_use_is_refused(setrnn, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         result = setrnn("serve", tmp_path, "--port", port)
-    assert f"Port {port} of 127.0.0.1 is in use" in one_line(result)
+    assert f"Cannot listen on 127.0.0.1 port {port}: Address already in use" in one_line(result)
     assert "Loading" not in result.err

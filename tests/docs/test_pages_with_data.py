@@ -237,7 +237,7 @@ def test_a_raw_csv_becomes_a_served_model(run, monkeypatch):
     (curl,) = [words for words in commands if words[0] == "curl"]
     answers = []
 
-    def serve(registry, settings, listener, keys, hosts, greeting, note):
+    def serve(registry, settings, listener, keys, hosts):
         listener.close()
         registry.load()
         with TestClient(make_app(registry, settings, keys, hosts), "http://localhost") as client:

@@ -136,9 +136,9 @@ def serve(
         # After a graceful stop, the server raises the signal again: there is nothing left to do.
         for number in STOP_SIGNALS:
             signal.signal(number, lambda number, frame: None)
-        n_unanswered = serve_until_stopped(
-            Registry(folders, device), settings, listener, keys, hosts, greeting, note
-        )
+        note(greeting)
+        registry = Registry(folders, device)
+        n_unanswered = serve_until_stopped(registry, settings, listener, keys, hosts)
     if n_unanswered:
         raise typer.Exit(1)
 

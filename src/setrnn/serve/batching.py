@@ -61,6 +61,7 @@ class _Job:
 
 
 Outcome = Sequence[Any] | Exception
+_NOT_CARRIED = StopIteration, StopAsyncIteration  # in a future, they end the task that waits
 
 
 class Batcher:
@@ -117,7 +118,6 @@ class Batcher:
         self.n_pending += 1
         if not self._workers:
             self._n_idle = self.n_workers
-            self._changed, self._complete = asyncio.Event(), asyncio.Event()
             self._workers = [loop.create_task(self._work()) for _ in range(self.n_workers)]
         self._queue(job)
         return job.results
@@ -259,19 +259,14 @@ def _run(jobs: Sequence[_Job]) -> list[Outcome]:
         if len(results) != len(documents):
             raise WorkError(f"{len(results)} results for {len(documents)} documents")
     except BaseException as error:  # noqa: BLE001 (also a panic, an exit or a StopIteration)
-        if len(jobs) == 1:
-            return [_as_exception(error)]
-        return [outcome for job in jobs for outcome in _run([job])]
+        if len(jobs) > 1:
+            return [outcome for job in jobs for outcome in _run([job])]
+        if isinstance(error, Exception) and not isinstance(error, _NOT_CARRIED):
+            return [error]
+        failure = WorkError(type(error).__name__)
+        failure.__cause__ = error
+        return [failure]
     ends = [0]
     for job in jobs:
         ends.append(ends[-1] + len(job.share))
     return [results[start:stop] for start, stop in pairwise(ends)]
-
-
-def _as_exception(error: BaseException) -> Exception:
-    """Return an error that a future can carry without ending the task that waits for it."""
-    if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
-        return error
-    failure = WorkError(type(error).__name__)
-    failure.__cause__ = error
-    return failure

@@ -11,6 +11,7 @@ from pathlib import Path
 from setrnn.errors import ConfigError, SetRNNError, nearest_name
 from setrnn.models.folder import read_version
 from setrnn.models.hub import open_place
+from setrnn.progress import log
 from setrnn.serve.problems import ProblemError
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
@@ -103,25 +104,26 @@ class Registry:
         for name in self.folders:
             self._models[name] = self._load(name)
 
-    def reload(self) -> list[str]:
-        """Load the models whose folders have changed; return one line per model.
+    def reload(self) -> None:
+        """Load the models whose folders have changed; log one line per model.
 
         If a folder cannot be loaded, its model stays.
         """
-        return [self._reload(name, before) for name, before in self._models.items()]
-
-    def _reload(self, name: str, before: ServedModel) -> str:
-        try:
-            with open_place(self.folders[name]) as place:
-                if read_version(place) == before.version:
-                    return f"{name}: unchanged ({before.version})."
-            now = self._load(name)
-        except Exception as error:  # noqa: BLE001 (the old model stays, whatever it is)
-            is_known = isinstance(error, SetRNNError | OSError)
-            reason = error if is_known else f"{type(error).__name__}."
-            return f"{name}: not loaded, {before.version} stays. {reason}"
-        self._models[name] = now
-        return f"{name}: {now.version} replaces {before.version}."
+        for name, before in list(self._models.items()):
+            try:
+                with open_place(self.folders[name]) as place:
+                    is_same = read_version(place) == before.version
+                now = before if is_same else self._load(name)
+            except Exception as error:  # noqa: BLE001 (the old model stays, whatever it is)
+                is_known = isinstance(error, SetRNNError | OSError)
+                reason = error if is_known else f"{type(error).__name__}."
+                log.info("%s: not loaded, %s stays. %s", name, before.version, reason)
+                continue
+            self._models[name] = now
+            if now is before:
+                log.info("%s: unchanged (%s).", name, before.version)
+            else:
+                log.info("%s: %s replaces %s.", name, now.version, before.version)
 
     def _load(self, name: str) -> ServedModel:
         tagger = load(self.folders[name], self.device)

@@ -8,13 +8,14 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Collection, Coroutine
 from contextlib import suppress
 from typing import Any
 
 import uvicorn
 
 from setrnn.errors import SetRNNError
+from setrnn.progress import log
 from setrnn.serve.app import make_app
 from setrnn.serve.registry import Registry
 from setrnn.serve.settings import ApiKeys, ServeSettings
@@ -31,8 +32,6 @@ def serve(
     listener: socket.socket,
     keys: ApiKeys | None,
     hosts: Collection[str] | None,
-    greeting: str,
-    say: Callable[[str], None],
 ) -> int:
     """Serve until SIGTERM or SIGINT, then finish the current requests.
 
@@ -40,30 +39,16 @@ def serve(
     were left unanswered: 0 unless a second SIGINT stops the service at once, or a client does not
     finish its request.
     """
-    app = make_app(registry, settings, keys, hosts, lambda: len(server.server_state.connections))
-    config = uvicorn.Config(
-        app,
-        http="httptools",
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        limit_concurrency=settings.max_connections,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=STOP_SECONDS,
-    )
-    server = Server(config, registry, keys, greeting, say)
+    server = Server(registry, settings, keys, hosts)
     server.run([listener])
-    server.log.flush()
+    server.lines.flush()
     if server.failure is not None:
         raise server.failure
-    n_unanswered = server.n_unanswered
-    if n_unanswered:
-        say(f"Stopped; {n_unanswered} requests were refused or left unanswered.")
+    if server.n_unanswered:
+        log.info("Stopped; %d requests were refused or left unanswered.", server.n_unanswered)
     else:
-        say("Stopped; all requests were answered.")
-    return n_unanswered
+        log.info("Stopped; all requests were answered.")
+    return server.n_unanswered
 
 
 class Server(uvicorn.Server):
@@ -71,15 +56,27 @@ class Server(uvicorn.Server):
 
     def __init__(
         self,
-        config: uvicorn.Config,
         registry: Registry,
+        settings: ServeSettings,
         keys: ApiKeys | None,
-        greeting: str,
-        say: Callable[[str], None],
+        hosts: Collection[str] | None,
     ) -> None:
+        n_open = lambda: len(self.server_state.connections)  # noqa: E731
+        config = uvicorn.Config(
+            make_app(registry, settings, keys, hosts, n_open),
+            http="httptools",
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=settings.max_connections,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=STOP_SECONDS,
+        )
         super().__init__(config)
-        self.registry, self.keys, self.greeting, self.say = registry, keys, greeting, say
-        self.log = set_up_log()
+        self.registry, self.keys = registry, keys
+        self.lines = set_up_log()
         self.failure: Exception | None = None
         self.n_unanswered = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -88,12 +85,11 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept connections, and begin to load the models."""
         await super().startup(sockets)
-        self.say(self.greeting)
         if hasattr(signal, "SIGHUP"):
             loop = asyncio.get_running_loop()
             loop.add_signal_handler(signal.SIGHUP, lambda: self._start(self._reload()))
         self._start(self._load())
-        self._start(self.log.flush_regularly())
+        self._start(self.lines.flush_regularly())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Read the requests that were sent before the stop, then finish all current ones."""
@@ -114,21 +110,20 @@ class Server(uvicorn.Server):
             return
         await asyncio.to_thread(set_aside_objects)
         models = (f"{each.name} ({each.tagger.method})" for each in self.registry.models.values())
-        self.say(f"Ready: {', '.join(models)}.")
+        log.info("Ready: %s.", ", ".join(models))
 
     async def _reload(self) -> None:
         async with self._reloading:
             if self.keys is not None:
                 try:
                     self.keys.load()
-                    self.say("The API keys are reloaded.")
+                    log.info("The API keys are reloaded.")
                 except SetRNNError as error:
-                    self.say(f"The API keys stay as they were. {error}")
+                    log.info("The API keys stay as they were. %s", error)
             if not self.registry.is_ready:
-                self.say("The models are still being loaded: nothing to reload.")
+                log.info("The models are still being loaded: nothing to reload.")
                 return
-            for line in await asyncio.to_thread(self.registry.reload):
-                self.say(line)
+            await asyncio.to_thread(self.registry.reload)
             await asyncio.to_thread(set_aside_objects)
 
 

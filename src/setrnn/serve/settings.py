@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hmac
 import re
 import socket
@@ -124,10 +123,7 @@ def bind_address(host: str, port: int) -> socket.socket:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family)
     except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise ConfigError(
-                f"Port {port} of {host} is in use. Choose another with --port, or stop the other "
-                "process."
-            ) from error
         reason = str(error.strerror).partition(" (while ")[0]
-        raise ConfigError(f"Cannot listen on {host} port {port}: {reason}.") from error
+        raise ConfigError(
+            f"Cannot listen on {host} port {port}: {reason}. Choose another with --host or --port."
+        ) from error
