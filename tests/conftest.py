@@ -18,7 +18,6 @@ import torch
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
-import setrnn.progress
 from hub_stand_in import WRITE, running_hub
 from notes import collected_notes
 from setrnn.cli import main
@@ -32,9 +31,6 @@ from setrnn.methods import METHODS
 from setrnn.tagging.learn.train import train
 from setrnn.tagging.loading import load
 from small_taggers import MEMBERS, join_taggers, trained_tagger
-
-# Until no test imports the removed class: `notes` has what is logged.
-setrnn.progress.Note = type("Note", (), {})
 
 torch.set_num_threads(1)  # if torch was imported before
 

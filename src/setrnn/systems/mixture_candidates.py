@@ -82,6 +82,7 @@ class Pool:
     log_probs: Floats  # (I, n, K), -inf where a document has fewer than K sets
     found: tuple[SetCandidates, ...]  # by each member
     _marginals: dict[int, Floats32] = field(default_factory=dict, init=False, repr=False)
+    _tables: dict[Any, LabelSizeProbs] = field(default_factory=dict, init=False, repr=False)
 
     def take(self, rows: Ints) -> Pool:
         """Return the sets of some of the documents."""
@@ -93,6 +94,13 @@ class Pool:
         if member not in self._marginals:
             self._marginals[member] = self.found[member].marginals(n_labels)
         return self._marginals[member]
+
+    def label_size_probs(self, member: int, n_labels: int, also: Sequence[int]) -> LabelSizeProbs:
+        """Return p(label in the set, size of the set) by a member: computed once for all rules."""
+        key = (member, *also)
+        if key not in self._tables:
+            self._tables[key] = self.found[member].label_size_probs(n_labels, also)
+        return self._tables[key]
 
 
 @dataclass(frozen=True)
@@ -145,7 +153,7 @@ class MixtureCandidates(SetCandidates):
         if self.known is not None:
             return super().label_size_probs(n_labels, also)
         used = self.weights.used
-        tables = [self.pool.found[member].label_size_probs(n_labels, also) for member in used]
+        tables = [self.pool.label_size_probs(member, n_labels, also) for member in used]
         weights = self.weights.current[used]
         aligned = AlignedTables(tables)
         probs = np.zeros((*aligned.labels.shape, aligned.n_sizes))

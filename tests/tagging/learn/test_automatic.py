@@ -9,18 +9,21 @@ import numpy as np
 import pytest
 
 import setrnn
+from setrnn.config import load_config
 from setrnn.data import newsroom
 from setrnn.data.cache import Source
 from setrnn.data.example import Example
 from setrnn.data.read import write_examples
-from setrnn.errors import ConfigError, ModelError
+from setrnn.errors import BusyError, ConfigError, ModelError
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
-from setrnn.progress import Note
-from setrnn.tagging.learn.automatic import Automatic
+from setrnn.tagging.learn import automatic
+from setrnn.tagging.learn.automatic import Automatic, train_member
 from setrnn.tagging.learn.data import read_settings
-from setrnn.tagging.learn.member_candidates import list_candidates
-from setrnn.tagging.learn.planning import Clock, Planner
+from setrnn.tagging.learn.member_candidates import Candidate, list_candidates
+from setrnn.tagging.learn.planning import Planner
+from setrnn.training.run_folder import only_trainer
 from setrnn.training.speed import Speed, time_prediction
+from setrnn.training.start import TrainOptions
 from small_taggers import SMALL_OVERRIDES, with_thresholds
 from tiny_transformers import save_transformer
 
@@ -40,11 +43,7 @@ def trained(small_prepared, tmp_path_factory):
 def no_time(monkeypatch):
     """Every network is far too slow."""
     slow = Speed(training=1e6, predicting=1.0)
-    monkeypatch.setattr("setrnn.tagging.learn.member_training.measure_speed", lambda *_: slow)
-
-
-def collect(notes):
-    return lambda event: notes.append(event) if isinstance(event, Note) else None
+    monkeypatch.setattr("setrnn.tagging.learn.automatic.measure_speed", lambda *_: slow)
 
 
 def test_the_mixture_is_at_least_as_good_as_each_member_by_every_rule(trained):
@@ -66,17 +65,8 @@ def test_the_model_predicts_by_the_rule_of_its_measure_and_says_so(trained, smal
     assert "2 epochs" in readme
 
 
-def test_a_description_that_a_person_wrote_is_kept(trained, tmp_path):
-    tagger, _ = trained
-    tagger.save(tmp_path / "m")
-    tagger.save(tmp_path / "m")
-    (tmp_path / "m" / "README.md").write_text("mine")
-    tagger.save(tmp_path / "m")
-    assert (tmp_path / "m" / "README.md").read_text() == "mine"
-
-
 def test_what_was_trained_before_is_not_trained_again_and_the_bits_are_the_same(
-    trained, small_prepared, tmp_path
+    trained, small_prepared, tmp_path, notes
 ):
     _, done = trained
     out = tmp_path / "model"
@@ -93,9 +83,8 @@ def test_what_was_trained_before_is_not_trained_again_and_the_bits_are_the_same(
         setrnn.train(small_prepared, **arguments)
     with pytest.raises(ConfigError, match="measure"):
         setrnn.train(small_prepared, resume=True, measure="label-f1", **arguments)
-    notes = []
-    setrnn.train(small_prepared, resume=True, on_progress=collect(notes), **arguments)
-    before = [each.text for each in notes if "trained before" in each.text]
+    setrnn.train(small_prepared, resume=True, **arguments)
+    before = [text for text in notes.texts if "trained before" in text]
     assert [text.partition(":")[0] for text in before] == NAMES[:-1]
     assert (out / "model.safetensors").read_bytes() == (done / "model.safetensors").read_bytes()
     assert (run / "saved").exists()
@@ -120,16 +109,13 @@ def test_a_network_is_not_trained_among_the_members_of_a_mixture(trained, small_
         setrnn.train(small_prepared, "sigmoid", out=out, device="cpu", settings=QUICK)
 
 
-def test_networks_that_are_too_slow_are_left_out(no_time, small_prepared):
-    notes = []
-    tagger = setrnn.train(
-        small_prepared, budget=1, device="cpu", settings=QUICK, on_progress=collect(notes)
-    )
+def test_networks_that_are_too_slow_are_left_out(no_time, small_prepared, notes):
+    tagger = setrnn.train(small_prepared, budget=1, device="cpu", settings=QUICK)
     automatic = tagger.notes["automatic"]
     assert [each["name"] for each in automatic["members"]] == NAMES[:2]
     assert list(automatic["left_out"]) == NAMES[2:]
     assert any("--budget" in hint for hint in automatic["better"])
-    assert not any("is left out" in each.text for each in notes), "the summary says it once"
+    assert not any("is left out" in text for text in notes.texts), "the summary says it once"
 
 
 def test_a_budget_that_is_used_up_at_once_still_gives_a_model(small_prepared):
@@ -161,6 +147,28 @@ def test_wrong_arguments_are_refused_before_the_data_is_read(wrong):
         setrnn.train("no-such-data.jsonl", **wrong)
 
 
+def test_an_unfinished_training_is_refused_before_the_data_is_read(tmp_path):
+    (tmp_path / "m.run").mkdir()
+    (tmp_path / "m.run" / "plan.json").write_text('{"format": 2}')
+    with pytest.raises(ConfigError, match="--resume"):
+        setrnn.train("no-such-data.jsonl", out=tmp_path / "m", device="cpu")
+
+
+def test_nobody_else_trains_in_the_run_of_a_member(small_prepared, tmp_path, monkeypatch):
+    def train(prepared, method, config, options, place):
+        with pytest.raises(BusyError), only_trainer(Path(f"{place}.run")):
+            pass
+        return options
+
+    monkeypatch.setattr(automatic, "train_uncalibrated", train)
+    candidate = Candidate("sigmoid", "sigmoid", load_config())
+    options = TrainOptions("cpu", max_seconds=100.0)
+    place = tmp_path / "sigmoid"
+    used = train_member(candidate, small_prepared.folder, place, options, 0.0, print)
+    assert used.max_seconds < 0  # it was asked for in 1970
+    assert used.run_folder == tmp_path / "sigmoid.run"
+
+
 @pytest.fixture
 def only(monkeypatch):
     """Let few candidates become members, so that a training is quick."""
@@ -176,7 +184,7 @@ def only(monkeypatch):
 
 
 def test_word_vectors_are_chosen_once_and_the_plan_keeps_the_choice(
-    small_prepared, tmp_path, monkeypatch, only
+    small_prepared, tmp_path, monkeypatch, only, notes
 ):
     only("sigmoid", "sigmoid-2")
     answers = iter([False, True, True, True])
@@ -189,9 +197,8 @@ def test_word_vectors_are_chosen_once_and_the_plan_keeps_the_choice(
     assert [setrnn.load(each).config.vectors.source for each in networks] == ["none", "none"]
     shutil.rmtree(networks[1])  # its run is there, and fits the same vectors only
     (tmp_path / "m.run" / "saved").unlink()
-    notes = []
-    setrnn.train(small_prepared, resume=True, on_progress=collect(notes), **arguments)
-    assert not [each.text for each in notes if "left out" in each.text]
+    setrnn.train(small_prepared, resume=True, **arguments)
+    assert not any("left out" in text for text in notes.texts)
 
 
 def test_running_out_of_memory_while_measuring_leaves_out_the_network(
@@ -203,19 +210,11 @@ def test_running_out_of_memory_while_measuring_leaves_out_the_network(
     def fail(*_):
         raise next(errors)
 
-    monkeypatch.setattr("setrnn.tagging.learn.member_training.measure_speed", fail)
+    monkeypatch.setattr("setrnn.tagging.learn.automatic.measure_speed", fail)
     tagger = setrnn.train(small_prepared, budget=5, device="cpu", settings=QUICK)
     assert "memory" in tagger.notes["automatic"]["left_out"]["sigmoid"]
     with pytest.raises(RuntimeError, match="a bug"):
         setrnn.train(small_prepared, budget=5, device="cpu", settings=QUICK)
-
-
-def test_an_unfinished_training_is_refused_before_the_data_is_read(tmp_path):
-    plan = {"format": 2, "identity": {}, "learns_vectors": None, "members": {}, "n_mixed": None}
-    (tmp_path / "m.run").mkdir()
-    (tmp_path / "m.run" / "plan.json").write_text(json.dumps({**plan, "seconds": 1.0}))
-    with pytest.raises(ConfigError, match="--resume"):
-        setrnn.train("no-such-data.jsonl", out=tmp_path / "m", device="cpu")
 
 
 def test_the_threads_of_a_network_do_not_depend_on_the_number_of_jobs(monkeypatch):
@@ -223,7 +222,7 @@ def test_the_threads_of_a_network_do_not_depend_on_the_number_of_jobs(monkeypatc
     monkeypatch.setattr("setrnn.model.devices.n_cores", lambda: 8)
     asked = read_settings("default", None, (), None, None)
     found = [
-        Automatic(Source("x"), asked, None, "cpu", False, Clock(None, 0.0), n_jobs, print)
+        Automatic(Source("x"), asked, None, "cpu", False, Planner(None), n_jobs, print)
         for n_jobs in (1, 2, 4)
     ]
     assert {each.n_threads for each in found} == {2}
@@ -233,7 +232,7 @@ def test_members_with_a_transformer_are_timed_on_their_own_tokens(tmp_path, monk
     only("transformer-sigmoid")
     monkeypatch.setenv("SETRNN_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(
-        "setrnn.tagging.learn.member_training.measure_speed",
+        "setrnn.tagging.learn.automatic.measure_speed",
         lambda *_: Speed(training=1e-4, predicting=1e-4),
     )
     timed = []
@@ -242,7 +241,7 @@ def test_members_with_a_transformer_are_timed_on_their_own_tokens(tmp_path, monk
         timed.append(prepared.text_settings.tokenizer == "words")
         return time_prediction(system, prepared)
 
-    monkeypatch.setattr("setrnn.tagging.learn.member_training.time_prediction", note)
+    monkeypatch.setattr("setrnn.tagging.learn.automatic.time_prediction", note)
     examples = islice(newsroom.examples("train"), 100)
     write_examples(examples, tmp_path / "few.jsonl")
     folder = save_transformer(tmp_path / "tiny")
@@ -253,47 +252,32 @@ def test_members_with_a_transformer_are_timed_on_their_own_tokens(tmp_path, monk
     assert timed == [True, False]
 
 
-def write_documents(file, texts_and_labels):
-    examples = [
-        Example(str(n), text, labels, ()) for n, (text, labels) in enumerate(texts_and_labels)
-    ]
-    write_examples(examples, file)
-    return file
-
-
 @pytest.fixture
-def warn(tmp_path, monkeypatch, no_time):
-    """Train on a few documents; return the warnings and the tagger."""
+def train_few(tmp_path, monkeypatch, no_time):
+    """Train on a few documents, given as texts with their labels."""
     monkeypatch.setenv("SETRNN_CACHE", str(tmp_path / "cache"))
 
     def run(documents):
-        notes = []
-        file = write_documents(tmp_path / "few.jsonl", documents)
-        tagger = setrnn.train(
-            file, budget=1, device="cpu", settings=QUICK, on_progress=collect(notes)
-        )
-        return [each.text for each in notes if each.is_warning], tagger
+        examples = [Example(str(n), *each, ()) for n, each in enumerate(documents)]
+        write_examples(examples, tmp_path / "few.jsonl")
+        return setrnn.train(tmp_path / "few.jsonl", budget=1, device="cpu", settings=QUICK)
 
     return run
 
 
-def test_a_model_that_learned_nothing_is_not_silent(warn):
+def test_a_model_that_learned_nothing_is_not_silent(train_few, notes):
     random = np.random.default_rng(0)
-    noise = [(f"word{random.integers(50)} number{n}", (f"l{n % 7}",)) for n in range(160)]
-    texts, _ = warn(noise)
-    assert any("learned little or nothing" in text for text in texts)
+    train_few([(f"word{random.integers(50)} number{n}", (f"l{n % 7}",)) for n in range(160)])
+    assert any("learned little or nothing" in text for text in notes.warnings)
 
 
-def test_a_model_of_one_label_per_document_is_sensible(warn):
-    texts, tagger = warn([(f"topic{n % 4} copy{n}", (f"l{n % 4}",)) for n in range(160)])
-    assert not texts
-    assert tagger.tag(["topic3"])[0].labels == ("l3",)
-
-
-def test_few_documents_are_enough_for_a_model(warn):
-    texts, tagger = warn([(f"topic{n % 2} copy{n}", (f"l{n % 2}",)) for n in range(24)])
-    assert any("no networks" in text for text in texts)
-    assert tagger.tag(["topic1"])[0].labels == ("l1",)
+@pytest.mark.parametrize(("n_labels", "n_documents"), [(4, 160), (2, 24)])
+def test_few_documents_of_one_label_each_are_enough_for_a_model(
+    train_few, notes, n_labels, n_documents
+):
+    rows = [(f"topic{n % n_labels} copy{n}", (f"l{n % n_labels}",)) for n in range(n_documents)]
+    assert train_few(rows).tag(["topic1"])[0].labels == ("l1",)
+    assert [("no networks" in text) for text in notes.warnings] == [True] * (n_documents == 24)
 
 
 @pytest.mark.parametrize("measure", MEASURES)

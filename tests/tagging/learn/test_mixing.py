@@ -16,8 +16,7 @@ from setrnn.systems.relabelled import RelabelledSystem
 from setrnn.systems.rules import RULES
 from setrnn.tagging.documents import example_batches
 from setrnn.tagging.learn.mix import join
-from setrnn.tagging.learn.mixture_outputs import Pairs, collect
-from setrnn.tagging.learn.mixture_weights import fit_likelihood, label_log_probs
+from setrnn.tagging.learn.mixture_weights import collect, fit_likelihood, label_log_probs
 from small_taggers import SMALL, SMALL_OVERRIDES, trained_tagger, with_thresholds
 from tiny_transformers import save_transformer
 
@@ -207,20 +206,15 @@ def test_what_cannot_be_mixed_is_refused(members, mixed, valid):
         setrnn.train("newsroom", "mixture")
 
 
-def test_a_member_that_no_rule_uses_is_left_out(taggers, valid):
+def test_a_member_that_no_rule_uses_is_left_out(taggers, valid, notes):
     bad = taggers["br"]
     arrays = bad.system.arrays()
     arrays["weights"] = -10 * arrays["weights"]
     system = type(bad.system).from_arrays(arrays, None, bad.config, "cpu")
-    notes = []
-    found = setrnn.mix(
-        [taggers["pcc"], replace(bad, system=system)],
-        valid,
-        on_progress=lambda event: notes.append(getattr(event, "text", "")),
-    )
+    found = setrnn.mix([taggers["pcc"], replace(bad, system=system)], valid)
     assert found.notes["mixture"]["left_out"] == ["br"]
     assert len(found.members) == 1
-    assert any("Left out" in note for note in notes)
+    assert any("Left out" in text for text in notes.texts)
 
 
 def test_a_mixture_is_explained_by_the_member_with_the_most_weight(taggers, test_texts):
@@ -257,18 +251,20 @@ def test_maximum_likelihood_is_found():
 
 
 def test_labels_are_likely_if_true_ones_are_probable_and_others_are_not():
-    probs = [np.array([0.9, 0.2]), np.array([0.4, 0.5])]
-    pairs = Pairs(np.zeros(2, int), np.arange(2), probs, np.array([True, False]), np.zeros(0))
-    expected = np.log([[0.9, 0.8], [0.4, 0.5]])
-    np.testing.assert_allclose(label_log_probs(pairs), expected)
-    np.testing.assert_allclose(fit_likelihood(label_log_probs(pairs)), [1, 0])
+    found = label_log_probs(np.array([[0.9, 0.2], [0.4, 0.5]]), np.array([True, False]))
+    np.testing.assert_allclose(found, np.log([[0.9, 0.8], [0.4, 0.5]]))
+    np.testing.assert_allclose(fit_likelihood(found), [1, 0])
 
 
-def test_only_an_even_sample_of_many_documents_is_fitted_on(members, valid, monkeypatch):
-    monkeypatch.setattr("setrnn.tagging.learn.mixture_outputs.MOST_TO_FIT", 30)
+@pytest.mark.parametrize(("limit", "value"), [("MOST_TO_FIT", 30), ("MOST_PAIRS", 30 * 65)])
+def test_only_an_even_sample_of_many_documents_is_fitted_on(
+    members, valid, monkeypatch, limit, value
+):
+    monkeypatch.setattr(f"setrnn.tagging.learn.mixture_weights.{limit}", value)
     tagger = join(members)
     outputs = collect(tagger, list(example_batches(tagger, valid)))
-    assert len(outputs.fold) == outputs.truth.shape[0] == 30
+    n_labels = len(tagger.labels)
+    assert outputs.truth.shape[0] == (30 if limit == "MOST_TO_FIT" else value // n_labels)
 
 
 def _without(name):
@@ -328,7 +324,7 @@ def test_members_that_are_no_settings_are_refused(members):
 
 @pytest.mark.parametrize("error", [MemoryError(), KeyboardInterrupt()])
 def test_a_failed_calibration_does_not_lose_the_mixture(
-    taggers, small_examples, tmp_path, monkeypatch, error
+    taggers, small_examples, tmp_path, monkeypatch, notes, error
 ):
     def fail(*args, **kwargs):
         raise error
@@ -336,11 +332,11 @@ def test_a_failed_calibration_does_not_lose_the_mixture(
     monkeypatch.setattr("setrnn.tagging.trust.calibrate.fit_calibration", fail)
     monkeypatch.setattr("setrnn.tagging.trust.calibrate.MIN_DOCUMENTS", 20)
     members = [replace(taggers["br"], rule="hamming")]
-    few, events = small_examples["valid"][:20], []
+    few = small_examples["valid"][:20]
     stops = pytest.raises(KeyboardInterrupt) if type(error) is KeyboardInterrupt else nullcontext()
     with stops:
-        setrnn.mix(members, few, out=tmp_path / "m", on_progress=events.append)
-        assert any("not calibrated" in str(event) for event in events)
+        setrnn.mix(members, few, out=tmp_path / "m")
+        assert any("not calibrated" in text for text in notes.texts)
     found = setrnn.load(tmp_path / "m")
     assert found.calibration is None
     assert found.rule == "hamming", "the rule of all members"

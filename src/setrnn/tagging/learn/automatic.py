@@ -8,40 +8,64 @@ the same members with these numbers of epochs give the same model.
 from __future__ import annotations
 
 import math
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from setrnn.config import settings_hash, to_dict
+from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.batches import even_rows
-from setrnn.data.cache import Source
+from setrnn.data.cache import Source, open_prepared
+from setrnn.data.prepared import Prepared
+from setrnn.data.vectors import SOURCES
+from setrnn.errors import BusyError, SetRNNError, StoppedError, find_memory_problem
 from setrnn.methods import find_method
+from setrnn.metrics import MEASURES
 from setrnn.model.devices import find_device, limited_threads, threads_of_jobs
 from setrnn.models.card import note_training
-from setrnn.progress import OnProgress
+from setrnn.progress import OnProgress, log, name_notes
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.documents import LabelledDocuments, open_documents, take_documents
-from setrnn.tagging.learn.data import MINUTE, Asked, open_training_data
+from setrnn.tagging.learn.data import (
+    MINUTE,
+    Asked,
+    make_vectors,
+    note_cut_documents,
+    open_training_data,
+)
 from setrnn.tagging.learn.member_candidates import (
+    CLASSICAL,
     MOST_JOBS,
+    Candidate,
     choose_settings,
     list_candidates,
     suggest_transformer,
 )
-from setrnn.tagging.learn.member_training import MemberData, MemberTraining
-from setrnn.tagging.learn.members_folder import MembersFolder
+from setrnn.tagging.learn.members import MemberPlan, MembersFolder, name_member
 from setrnn.tagging.learn.mix import join, mix_members
-from setrnn.tagging.learn.mixture_outputs import LEAST_TO_FIT
-from setrnn.tagging.learn.planning import START_SECONDS, Clock, Planner
-from setrnn.tagging.learn.train import check_learned, save_again, warn_if_not_learned
+from setrnn.tagging.learn.mixture_weights import LEAST_TO_FIT
+from setrnn.tagging.learn.planning import START_SECONDS, Planner
+from setrnn.tagging.learn.train import (
+    check_learned,
+    save_again,
+    train_uncalibrated,
+    warn_if_not_learned,
+)
+from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.trust.calibrate import keep_targets, note_targets
-from setrnn.training.run_folder import only_trainer, run_folder_of
+from setrnn.training.pool import Job, run_jobs
+from setrnn.training.run_folder import has_run, only_trainer, read_history, run_folder_of
+from setrnn.training.schedule import fit_to_data
+from setrnn.training.speed import measure_speed, time_prediction
 from setrnn.training.start import TrainOptions, check_method
 
 FEW_DOCUMENTS = 2_000
+PROBE_SECONDS, PROBE_SHARE = 5.0, 0.02  # to measure a speed, at most; and of the budget
 
 
 @dataclass
@@ -53,9 +77,12 @@ class Automatic:
     out: Path | None
     device: str
     resume: bool
-    clock: Clock
+    planner: Planner
     n_jobs: int  # networks trained at a time, each in a process of its own if there are several
     on_progress: OnProgress
+    members: dict[str, Tagger] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)  # the reason by the name
+    subwords: Prepared | None = None  # the data as tokens of a transformer, once one needs them
 
     def __post_init__(self) -> None:
         """Choose what may become a member; refuse settings that cannot be trained."""
@@ -73,113 +100,337 @@ class Automatic:
     def train(self) -> Tagger:
         """Train the members, mix them, and save the mixture."""
         with ExitStack() as stack:
-            place = self._place(stack)
+            if self.out is None:
+                own = stack.enter_context(TemporaryDirectory(prefix="setrnn-"))
+                place = Path(own) / "members"
+            else:
+                place = run_folder_of(self.out)
             stack.enter_context(only_trainer(place))
             if not self.is_on_gpu:  # threads that wait for a busy core slow down all others
                 stack.enter_context(limited_threads(self.n_threads))
             self.folder = MembersFolder(place, tuple(each.name for each in self.candidates))
             self.folder.check(self.resume)
+            self.plan = self.folder.plan
+            self.planner.used_before = self.plan.seconds
             self._open_data()
-            self.folder.begin(self._identify())
-            self.clock.used_before = self.folder.seconds
-            start_seconds = START_SECONDS if self.n_jobs > 1 else 0.0
-            self.planner = Planner(self.clock, self.data.n_valid, start_seconds)
-            self.training = MemberTraining(
-                self.candidates,
-                self.data,
-                self.folder,
-                self.planner,
-                TrainOptions(self.device, rule=self.rule, wait=True),
-                measure=self.measure,
-                n_jobs=self.n_jobs,
-                n_threads=self.n_threads,
-                on_progress=self.on_progress,
-            )
-            self.training.run()
+            groups = self._group()
+            for number, group in enumerate(groups):
+                self._train_group(group, len(groups) - number)
             tagger = self._mix()
             if self.out is not None:
                 way_out = f" The members are kept in {place}: add --resume to write the model."
                 tagger = save_again(tagger, self.out, way_out, self.resume)
-                self.folder.mark_saved(self.clock.used())
+                self.plan.seconds = self.planner.used()
+                self.folder.mark_saved()
         return tagger
 
-    def _place(self, stack: ExitStack) -> Path | None:
-        """Return the folder of the members: other processes need one, if only for a while."""
-        if self.out is not None:
-            return run_folder_of(self.out)
-        if self.n_jobs == 1:
-            return None
-        return Path(stack.enter_context(TemporaryDirectory(prefix="setrnn-"))) / "members"
-
     def _open_data(self) -> None:
-        """Prepare the data of members over words."""
-        prepared, _ = open_training_data(
+        """Prepare the data of members over words, and begin or continue the plan for it."""
+        self.prepared, _ = open_training_data(
             self.source, self.words, self.asked.overrides, on_progress=self.on_progress
         )
-        self.data = MemberData(self.source, prepared, self.on_progress)
+        identity = {
+            "settings": settings_hash(to_dict(self.asked.config)),
+            "rule": self.rule,
+            "data": settings_hash(self.prepared.description),
+        }
+        self.folder.begin(identity)
+        n_documents = self.prepared.description["n_documents"]
+        self.planner.n_train = n_documents["train"]
+        self.planner.n_valid = n_documents.get("valid", 0)
+        self.planner.start_seconds = START_SECONDS if self.n_jobs > 1 else 0.0
 
-    def _identify(self) -> dict[str, Any]:
-        data = settings_hash(self.data.prepared.description)
-        settings = settings_hash(to_dict(self.asked.config))
-        return {"settings": settings, "rule": self.rule, "data": data}
+    def _group(self) -> list[Sequence[Candidate]]:
+        """Return the candidates, with those together that are trained at the same time."""
+        groups: list[Sequence[Candidate]]
+        groups = [[each] for each in self.candidates if not each.is_network]
+        if self.planner.n_valid < LEAST_TO_FIT:
+            log.warning(
+                f"The valid part has {self.planner.n_valid} documents, and weights can only be "
+                f"chosen on {LEAST_TO_FIT} or more: no networks are trained, because nothing would "
+                f"show whether they help. {' and '.join(CLASSICAL)} count the same."
+            )
+            return groups
+        networks = [each for each in self.candidates if each.is_network]
+        starts = range(0, len(networks), self.n_jobs)
+        return groups + [networks[start : start + self.n_jobs] for start in starts]
+
+    def _train_group(self, group: Sequence[Candidate], n_groups: int) -> None:
+        """Train the candidates that fit the time, or load them; failed ones are left out."""
+        self.planner.expected = 0.0
+        waiting: list[Candidate] = []
+        for candidate in group:
+            with self._leaving_out(candidate):
+                found = self.folder.find(candidate.name, self.device)
+                if found is not None:
+                    log.info(f"{candidate.name}: trained before.")
+                    self._keep(candidate, found)
+                elif self._is_too_late(candidate):
+                    self._leave_out(candidate.name, "no time was left")
+                else:
+                    waiting.append(self._fit_settings(candidate))
+        plans = self.plan.members
+        self._plan([each for each in waiting if each.name not in plans], n_groups)
+        ready = [each.by(plans[each.name]) for each in waiting if each.name in plans]
+        if self.n_jobs > 1 and group[0].is_network:
+            self._train_side_by_side(ready)
+        else:
+            for each in ready:
+                with self._leaving_out(each):
+                    self._keep(each, self._train(each))
+        self.plan.seconds = self.planner.used()
+        self.folder.write()
+
+    def _is_too_late(self, candidate: Candidate) -> bool:
+        """Return whether no time is left for a network; one with a finished epoch needs none."""
+        has_epoch = bool(read_history(run_folder_of(self.folder.place(candidate.name))))
+        return candidate.is_network and not has_epoch and self.planner.left_to_train() <= 0
+
+    def _data_of(self, candidate: Candidate) -> Prepared:
+        """Return the data of a candidate: words, or the tokens of a transformer."""
+        if not candidate.is_pretrained:
+            return self.prepared
+        if self.subwords is None:
+            text = candidate.config.text
+            self.subwords = open_prepared(self.source, text, on_progress=self.on_progress)
+            note_cut_documents(self.subwords)
+        return self.subwords
+
+    def _fit_settings(self, candidate: Candidate) -> Candidate:
+        """Choose settings that fit the data; make the word vectors that they ask for."""
+        prepared, config = self._data_of(candidate), candidate.config
+        largest = int(prepared.split("train").labels.lengths.max(initial=0))
+        model = replace(config.model, max_labels=max(config.model.max_labels, largest))
+        config = replace(config, text=prepared.text_settings, model=model)
+        if candidate.is_network and not candidate.is_pretrained:
+            config = self._choose_vectors(config)
+            make_vectors(prepared, config, self.on_progress)
+        return replace(candidate, config=fit_to_data(config, prepared))
+
+    def _choose_vectors(self, config: Config) -> Config:
+        """Decide once, for all networks, whether there is time to learn word vectors."""
+        if config.vectors.source not in SOURCES:
+            return config
+        if self.plan.learns_vectors is None:
+            has_time = self.planner.has_time_for_vectors(self.prepared, config.vectors)
+            self.plan.learns_vectors = has_time
+            if not has_time:
+                log.info("There is no time to learn word vectors: networks start without them.")
+        if self.plan.learns_vectors:
+            return config
+        return replace(config, vectors=replace(config.vectors, source="none"))
+
+    def _plan(self, candidates: Sequence[Candidate], n_groups: int) -> None:
+        """Decide which candidates are trained, and for how many epochs; keep that in the plan."""
+        plans: dict[str, MemberPlan | str] = {}
+        speeds = {}
+        for each in candidates:
+            settings = each.config.training
+            if not each.is_network:
+                seconds = [tagger.notes["training_seconds"] for tagger in self.members.values()]
+                has_time = self.planner.has_time_for_another(seconds)
+                plans[each.name] = MemberPlan() if has_time else "its training would take too long"
+            elif self.planner.limit is None:
+                plans[each.name] = MemberPlan(settings.epochs, settings.valid_documents)
+            else:
+                with self._leaving_out(each):
+                    options = TrainOptions(self.device, rule=self.rule)
+                    most = min(PROBE_SECONDS, PROBE_SHARE * self.planner.limit)
+                    method, prepared = find_method(each.method), self._data_of(each)
+                    speed = measure_speed(method, prepared, each.config, options, most)
+                    speeds[each.name] = settings, speed
+        if speeds:
+            plans |= self.planner.plan(speeds, n_groups)
+        self.plan.seconds = self.planner.used()
+        for name, plan in plans.items():
+            if isinstance(plan, MemberPlan):
+                self.folder.add(name, plan)
+            else:
+                self._leave_out(name, plan)
+
+    def _train(self, candidate: Candidate) -> Tagger:
+        """Train a member in this process."""
+        name = candidate.name
+        if candidate.is_network:
+            log.info(f"Training {name}.")
+        with name_notes(name):
+            return self._work(candidate)(name_member(name, self.on_progress))
+
+    def _work(self, candidate: Candidate) -> partial[Tagger]:
+        """Return the training of a member in the time that is left, for any process."""
+        limit = None if self.planner.limit is None else self.planner.left_to_train()
+        options = TrainOptions(self.device, rule=self.rule, max_seconds=limit)
+        data, place = self._data_of(candidate).folder, self.folder.place(candidate.name)
+        return partial(train_member, candidate, data, place, options, time.time())
+
+    def _train_side_by_side(self, candidates: Sequence[Candidate]) -> None:
+        """Train networks at the same time, each in a process of its own."""
+        by_name = {each.name: each for each in candidates}
+        if by_name:
+            at_once = " at the same time" if len(by_name) > 1 else ""
+            log.info(f"Training {' and '.join(by_name)}{at_once}.")
+        jobs = [
+            Job(
+                name,
+                partial(_leave_in_folder, self._work(each)),
+                self.folder.place(f"{name}.log"),
+                part_of="networks",
+            )
+            for name, each in by_name.items()
+        ]
+        with closing(run_jobs(jobs, len(jobs), self.on_progress, self.n_threads)) as all_ended:
+            for ended in all_ended:
+                name = ended.job.name
+                if ended.failure is not None:
+                    self._leave_out(name, ended.failure.message, is_warning=True)
+                    continue
+                with self._leaving_out(by_name[name]):
+                    tagger = load(self.folder.place(name), self.device)
+                    self._keep(by_name[name], tagger)
+                    self._note_end(name, tagger.notes, ended.seconds)
+
+    def _note_end(self, name: str, notes: Mapping[str, Any], seconds: float) -> None:
+        self.planner.start_seconds = seconds - notes["training_seconds"]
+        if best := notes["best_epoch"]:
+            value, minutes = notes["epochs"][best - 1][self.measure], seconds / MINUTE
+            log.info(
+                f"{name}: {MEASURES[self.measure]} {value:.3f} on valid, {minutes:.1f} minutes."
+            )
+
+    def _keep(self, candidate: Candidate, tagger: Tagger) -> None:
+        """Add a member, and measure how fast it predicts."""
+        if self.planner.limit is not None:
+            self.planner.predicting += time_prediction(tagger.system, self._data_of(candidate))
+        self.members[candidate.name] = tagger
+
+    @contextmanager
+    def _leaving_out(self, candidate: Candidate) -> Iterator[None]:
+        """Leave out a candidate that fails; the first one must not."""
+        try:
+            yield
+        except (StoppedError, BusyError):
+            raise
+        except (SetRNNError, MemoryError, RuntimeError) as error:  # torch has no MemoryError
+            is_ours = isinstance(error, SetRNNError)
+            reason = str(error) if is_ours else find_memory_problem(error)
+            # Without complete documents, the first has no label sets to choose from.
+            has_sets = self.prepared.split("train").is_complete.any()
+            if reason is None or (candidate.name == CLASSICAL[0] and has_sets):
+                raise
+            self._leave_out(candidate.name, reason, is_warning=True)
+
+    def _leave_out(self, name: str, reason: str, is_warning: bool = False) -> None:
+        self.left_out[name] = reason.rstrip(".")
+        if is_warning:  # the summary has the others
+            log.warning(f"{name} is left out: {self.left_out[name]}.")
 
     def _mix(self) -> Tagger:
         """Mix the members on the valid part; with equal weights if that is too small."""
-        members, prepared = self.training.members, self.data.prepared
-        names = [each.candidate.name for each in members]
-        taggers = [each.tagger for each in members]
-        if self.data.n_valid < LEAST_TO_FIT:
-            own = {"data": prepared.name, "n_documents": self.data.n_train}
-            notes = own | note_training()
-            mixture = replace(join(taggers), notes=notes)
+        trained = [each for each in self.candidates if each.name in self.members]
+        names = [each.name for each in trained]
+        taggers = [self.members[name] for name in names]
+        if self.planner.n_valid < LEAST_TO_FIT:
+            own = {"data": self.prepared.name, "n_documents": self.planner.n_train}
+            mixture = replace(join(taggers), notes=own | note_training())
             mixture = keep_targets(mixture, self.out)
             note_targets(mixture)
-            check_learned(mixture, prepared, self.measure)
+            check_learned(mixture, self.prepared, self.measure)
         else:
-            mixture = mix_members(names, taggers, self._documents(), self.out, self.on_progress)
+            needs_texts = any(each.is_pretrained for each in trained)
+            documents = self._documents(self.source if needs_texts else self.prepared)
+            mixture = mix_members(names, taggers, documents, self.out, self.on_progress)
             score = mixture.notes["mixture"]["rules"][self.rule]["held_out"]
-            warn_if_not_learned(score, prepared, self.measure)
-        notes = {**mixture.notes, "automatic": self._describe()}
+            warn_if_not_learned(score, self.prepared, self.measure)
+        notes = {**mixture.notes, "automatic": self._describe(trained)}
         return replace(mixture, notes=notes, rule=self.rule)
 
-    def _documents(self) -> LabelledDocuments:
+    def _documents(self, data: Source | Prepared) -> LabelledDocuments:
         """Return the valid documents that fit the time, evenly spaced; the plan keeps how many."""
-        if self.folder.n_mixed is None:
-            self.folder.n_mixed = self.planner.count_mixed()
-            self.folder.write(self.clock.used())
-        needs_texts = any(each.candidate.is_pretrained for each in self.training.members)
-        documents = open_documents(self.source if needs_texts else self.data.prepared, "valid")
-        return take_documents(documents, even_rows(self.data.n_valid, self.folder.n_mixed))
+        if self.plan.n_mixed is None:
+            self.plan.n_mixed = self.planner.count_mixed()
+            self.plan.seconds = self.planner.used()
+            self.folder.write()
+        rows = even_rows(self.planner.n_valid, self.plan.n_mixed)
+        return take_documents(open_documents(data, "valid"), rows)
 
-    def _describe(self) -> dict[str, Any]:
+    def _describe(self, trained: Sequence[Candidate]) -> dict[str, Any]:
         """Return what was tried, as plain JSON values, for people."""
-        members = [each.describe() for each in self.training.members]
-        is_short = any(each.get("epochs_done") != each.get("epochs") for each in members)
-        is_short |= bool(self.training.left_out) or self.folder.is_short(self.data.n_valid)
+        members = [_describe_member(each, self.members[each.name]) for each in trained]
+        plans, n_mixed = self.plan.members.values(), self.plan.n_mixed
+        is_short = (
+            bool(self.left_out)
+            or self.plan.learns_vectors is False
+            or (n_mixed is not None and n_mixed < self.planner.n_valid)
+            or any(each.is_short for each in plans)
+            or any(each.get("epochs_done") != each.get("epochs") for each in members)
+        )
+        limit = self.planner.limit
         return {
             "measure": self.measure,
             "rule": self.rule,
-            "minutes": None if self.clock.limit is None else self.clock.limit / MINUTE,
+            "minutes": None if limit is None else limit / MINUTE,
             "seed": self.asked.config.seed,
             "members": members,
-            "left_out": self.training.left_out,
+            "left_out": self.left_out,
             "better": self._list_hints(is_short),
         }
 
     def _list_hints(self, is_short: bool) -> list[str]:
         """Say what would make a better model, such as time if that shortened something."""
-        hints = []
-        if self.data.n_train < FEW_DOCUMENTS:
-            hints.append(
-                f"More documents with labels: there are {self.data.n_train:,} to train on."
-            )
-        if self.data.n_valid < LEAST_TO_FIT:
+        hints, n_train, limit = [], self.planner.n_train, self.planner.limit
+        if n_train < FEW_DOCUMENTS:
+            hints.append(f"More documents with labels: there are {n_train:,} to train on.")
+        if self.planner.n_valid < LEAST_TO_FIT:
             return hints
-        if self.clock.limit is not None and is_short:
-            minutes = math.ceil(3 * self.clock.limit / MINUTE)
+        if limit is not None and is_short:
+            minutes = math.ceil(3 * limit / MINUTE)
             hints.append(f"More time: --budget {minutes}, or --budget 0 for no limit.")
         if not self.is_on_gpu:
             hints.append("A GPU: networks then train many times faster.")
         if not self.has_pretrained:
             hints.append(suggest_transformer())
         return hints
+
+
+def train_member(
+    candidate: Candidate,
+    data: Path,
+    place: Path,
+    options: TrainOptions,
+    asked_at: float,
+    on_progress: OnProgress,
+) -> Tagger:
+    """Train a member on prepared data, and save it; a network that was stopped continues.
+
+    The start of a process takes some of the time, and so does waiting for one that was left behind.
+    """
+    run = run_folder_of(place) if candidate.is_network else None
+    options = replace(options, run_folder=run, on_progress=on_progress)
+    with only_trainer(run, wait=True):
+        if run is not None:
+            options = replace(options, resume=has_run(run))
+        if options.max_seconds is not None:
+            seconds = options.max_seconds - (time.time() - asked_at)
+            options = replace(options, max_seconds=seconds)
+        method = find_method(candidate.method)
+        return train_uncalibrated(Prepared(data), method, candidate.config, options, place)
+
+
+def _leave_in_folder(work: partial[Tagger], on_progress: OnProgress) -> None:
+    """Train a member in a process of its own: the parent loads it from its folder."""
+    work(on_progress)
+
+
+def _describe_member(candidate: Candidate, tagger: Tagger) -> dict[str, Any]:
+    """Return how a member was trained, as plain JSON values."""
+    notes, config = tagger.notes, tagger.config
+    described: dict[str, Any] = {"name": candidate.name, "method": candidate.method}
+    if candidate.is_network:
+        described |= {
+            "seed": config.seed,
+            "epochs": config.training.epochs,
+            "valid_documents": config.training.valid_documents,
+            "epochs_done": len(notes["epochs"]),
+            "best_epoch": notes["best_epoch"],
+        }
+    return {**described, "training_seconds": notes.get("training_seconds")}

@@ -11,6 +11,7 @@ from setrnn.config import WEIGHTS, Config, find_weights, make_config
 from setrnn.errors import DataError
 from setrnn.methods import find_method
 from setrnn.tagging.learn.data import Asked
+from setrnn.tagging.learn.members import MemberPlan
 
 CLASSICAL = ("br-support", "pcc")
 # Different kinds help each other more than seeds of one kind. set-rnn predicts slowly on a CPU.
@@ -33,6 +34,15 @@ class Candidate:
     def is_network(self) -> bool:
         """Whether it is trained in epochs."""
         return find_method(self.method).is_network
+
+    def by(self, plan: MemberPlan) -> Candidate:
+        """Return the same with the numbers of a plan."""
+        if not plan.epochs:
+            return self
+        training = replace(
+            self.config.training, epochs=plan.epochs, valid_documents=plan.valid_documents
+        )
+        return replace(self, config=replace(self.config, training=training))
 
 
 def list_candidates(words: Config, pretrained: Config | None, is_on_gpu: bool) -> list[Candidate]:

@@ -1,21 +1,34 @@
-"""The members of an automatic training: their plans, and their training in any process."""
+"""The members of a mixture in training on disk, so that a stopped training loses none of them.
+
+MODEL.run/
+    plan.json       which members are trained, for how many epochs, with which word vectors, on how
+                    many documents they are mixed, and the time so far
+    NAME/           the model of a finished member
+    NAME.run/       the run of a network: its checkpoints and logs
+    NAME.log        what a failed network printed
+    saved           empty; there once the mixture is written
+"""
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, replace
+import json
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from setrnn.config import Config
-from setrnn.data.prepared import Prepared
-from setrnn.methods import find_method
+from setrnn.config import from_dict
+from setrnn.data.disk import explain_failed_write, recovered, remove_leftovers, whole_file
+from setrnn.errors import ConfigError, ModelError, SetRNNError
 from setrnn.progress import OnProgress, Progress
-from setrnn.tagging.learn.member_candidates import Candidate
-from setrnn.tagging.learn.train import train_uncalibrated
+from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.run_folder import has_run, only_trainer, run_folder_of
-from setrnn.training.start import TrainOptions
+from setrnn.training.run_folder import PLAN, SAVED, has_run, list_names, mark_saved, run_folder_of
+
+FORMAT = 2
+OTHERS = {"rule": "another measure", "settings": "other settings or another seed"}
 
 
 @dataclass(frozen=True)
@@ -27,79 +40,107 @@ class MemberPlan:
     is_short: bool = False  # whether the time decided these numbers
 
 
-@dataclass(frozen=True)
-class Planned:
-    """A candidate with its data, and with settings that fit them; it can be sent to a process."""
+@dataclass
+class Plan:
+    """The content of plan.json."""
 
-    candidate: Candidate
-    folder: Path  # of the prepared data
-    config: Config
-
-    @property
-    def prepared(self) -> Prepared:
-        """The data."""
-        return Prepared(self.folder)
-
-    def by(self, plan: MemberPlan) -> Planned:
-        """Return the same with the numbers of a plan."""
-        if not plan.epochs:
-            return self
-        training = replace(
-            self.config.training, epochs=plan.epochs, valid_documents=plan.valid_documents
-        )
-        return replace(self, config=replace(self.config, training=training))
+    format: int = FORMAT
+    identity: dict = field(default_factory=dict)  # type: ignore[type-arg]  # of the training
+    members: dict = field(default_factory=dict)  # type: ignore[type-arg]  # each a MemberPlan
+    learns_vectors: bool | None = None  # None if not decided
+    n_mixed: int | None = None  # the documents that these members were mixed on
+    seconds: float = 0.0  # that were used
 
 
-@dataclass(frozen=True)
-class Member:
-    """A trained member."""
+@dataclass
+class MembersFolder:
+    """The members and the plan."""
 
-    candidate: Candidate
-    tagger: Tagger
+    folder: Path
+    names: tuple[str, ...]  # that a member may have
+    plan: Plan = field(default_factory=Plan)
 
-    def describe(self) -> dict[str, Any]:
-        """Return how it was trained, as plain JSON values."""
-        notes, config = self.tagger.notes, self.tagger.config
-        described: dict[str, Any] = {"name": self.candidate.name, "method": self.candidate.method}
-        if self.candidate.is_network:
-            described |= {
-                "seed": config.seed,
-                "epochs": config.training.epochs,
-                "valid_documents": config.training.valid_documents,
-                "epochs_done": len(notes["epochs"]),
-                "best_epoch": notes["best_epoch"],
-            }
-        return {**described, "training_seconds": notes.get("training_seconds")}
+    def check(self, resume: bool) -> None:
+        """Read the plan to resume; raise if no training can start or continue in the folder."""
+        if has_run(self.folder):
+            raise ConfigError(
+                f"{self.folder} is the run of one network. Remove it, use another --out, or "
+                "continue it with its --method."
+            )
+        ends = ("", ".run", ".log")
+        known = {PLAN, SAVED, *(name + end for name in self.names for end in ends)}
+        if any(name not in known and name[0] != "." for name in list_names(self.folder)):
+            raise ModelError(f"{self.folder} exists and is not a run of setrnn. Use another --out.")
+        if not (self.folder / PLAN).is_file():
+            return
+        plan = self._read()
+        if resume:
+            self.plan = plan
+        elif not (self.folder / SAVED).is_file():
+            raise ConfigError(
+                f"{self.folder} holds the members of a training that was not finished. Add "
+                "--resume to continue it, or remove the folder."
+            )
 
+    def begin(self, identity: Mapping[str, Any]) -> None:
+        """Start, or continue the plan that was read; an older training is removed."""
+        before = self.plan.identity or identity
+        for name in sorted({*before, *identity}):
+            if before.get(name) != identity.get(name):
+                raise ConfigError(
+                    f"{self.folder} is a training with {OTHERS.get(name, f'other {name}')}. Resume "
+                    "it with the same, or use another --out."
+                )
+        self.plan.identity = dict(identity)
+        with explain_failed_write(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            remove_leftovers(self.folder)
+            (self.folder / SAVED).unlink(missing_ok=True)
+            if not self.plan.members:  # without a plan, there are no members: it is removed first
+                (self.folder / PLAN).unlink(missing_ok=True)
+                for name in self.names:
+                    shutil.rmtree(self.place(name), ignore_errors=True)
+                    shutil.rmtree(run_folder_of(self.place(name)), ignore_errors=True)
 
-def train_member(
-    planned: Planned,
-    place: Path | None,
-    options: TrainOptions,
-    asked_at: float,
-    on_progress: OnProgress,
-) -> Tagger:
-    """Train a member, and save it if it has a place; a network that was stopped continues.
+    def place(self, name: str) -> Path:
+        """Return the model folder of a member."""
+        return self.folder / name
 
-    The start of a process takes some of the time, and so does waiting for one that was left behind.
-    """
-    run = run_folder_of(place) if place is not None and planned.candidate.is_network else None
-    options = replace(options, run_folder=run, on_progress=on_progress)
-    with only_trainer(run, wait=True):
-        if run is not None:
-            options = replace(options, resume=has_run(run))
-        if options.max_seconds is not None:
-            seconds = options.max_seconds - (time.time() - asked_at)
-            options = replace(options, max_seconds=seconds)
-        method = find_method(planned.candidate.method)
-        return train_uncalibrated(planned.prepared, method, planned.config, options, place)
+    def find(self, name: str, device: str) -> Tagger | None:
+        """Return a member that is finished; a damaged one is trained again."""
+        if name in self.plan.members and recovered(self.place(name)).is_dir():
+            with suppress(SetRNNError, OSError):
+                return load(self.place(name), device)
+        return None
 
+    def add(self, name: str, plan: MemberPlan) -> None:
+        """Add a member to the plan, before it is trained."""
+        self.plan.members[name], self.plan.n_mixed = plan, None
+        self.write()
 
-def work_on_member(
-    planned: Planned, place: Path, options: TrainOptions, asked_at: float, on_progress: OnProgress
-) -> None:
-    """Train a member in a process of its own, which leaves its folder."""
-    train_member(planned, place, options, asked_at, on_progress)
+    def write(self) -> None:
+        """Write the plan."""
+        with whole_file(self.folder / PLAN) as stream:
+            stream.write(json.dumps(asdict(self.plan), indent=1).encode())
+
+    def mark_saved(self) -> None:
+        """Note that the mixture is written: the members may be replaced from now on."""
+        self.write()
+        mark_saved(self.folder)
+
+    def _read(self) -> Plan:
+        try:
+            plan = from_dict(Plan, json.loads((self.folder / PLAN).read_text(encoding="utf-8")))
+            members = {name: from_dict(MemberPlan, each) for name, each in plan.members.items()}
+            is_sound = plan.format == FORMAT and set(members) <= set(self.names)
+        except (ConfigError, ValueError, TypeError, AttributeError, RecursionError):
+            is_sound = False
+        if not is_sound:
+            raise ModelError(
+                f"{self.folder / PLAN} is damaged, or from another version of setrnn. Remove "
+                f"{self.folder} and train again."
+            )
+        return replace(plan, members=members)
 
 
 def name_member(name: str, on_progress: OnProgress) -> OnProgress:

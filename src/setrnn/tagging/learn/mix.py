@@ -20,7 +20,7 @@ from setrnn.errors import ConfigError
 from setrnn.models.card import note_training
 from setrnn.models.folder import check_model_place
 from setrnn.models.hub import name_place
-from setrnn.progress import OnProgress, count_up, ignore_progress, log
+from setrnn.progress import OnProgress, ignore_progress, log
 from setrnn.systems.candidates import Floats
 from setrnn.systems.mixture import MixtureSystem, relabel
 from setrnn.systems.mixture_candidates import Weights
@@ -31,11 +31,11 @@ from setrnn.tagging.documents import (
     keep_complete,
     open_unseen,
 )
-from setrnn.tagging.learn.mixture_outputs import Outputs, collect
 from setrnn.tagging.learn.mixture_weights import (
     BEST,
-    PREDICT,
     FittedRule,
+    Outputs,
+    collect,
     fit_likelihood,
     fit_rules,
     mean_log_likelihood,
@@ -129,7 +129,7 @@ def _fit_mixture(
     batches = list(documents.batches(every))
     documents.note_skipped()
     outputs = collect(every, list(keep_complete(batches)), on_progress)
-    fitted = _fit(outputs, on_progress)
+    fitted = list(fit_rules(outputs))
     default = fit_likelihood(outputs.true_log_probs)
     is_used = np.any([each.weights > 0 for each in fitted] + [default > 0], axis=0)
     kept = np.flatnonzero(is_used).tolist()
@@ -256,15 +256,6 @@ def _join_seen_sets(members: Sequence[Tagger], labels: LabelVocabulary) -> Ragge
     return distinct_sets(Ragged.concatenate(rows))[0]
 
 
-def _fit(outputs: Outputs, on_progress: OnProgress) -> list[FittedRule]:
-    count = count_up("fitting weights", on_progress, len(PREDICT), "rules")
-    fitted = []
-    for each in fit_rules(outputs, list(PREDICT)):
-        fitted.append(each)
-        count(1)
-    return fitted
-
-
 def _describe(
     names: Sequence[str],
     kept: Sequence[int],
@@ -277,7 +268,7 @@ def _describe(
     return {
         "members": list(names),
         "left_out": [name for number, name in enumerate(names) if number not in kept],
-        "n_documents": len(outputs.fold),
+        "n_documents": len(outputs.is_label),
         "weights": _round(default),
         "log_likelihood": {
             "members": [mean_log_likelihood(log_probs, each) for each in np.eye(len(names))],

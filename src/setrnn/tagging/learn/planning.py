@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from setrnn.config import Config, VectorSettings
+from setrnn.config import TrainingSettings, VectorSettings
 from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import vectors_file
-from setrnn.tagging.learn.members import MemberPlan, Planned
-from setrnn.tagging.learn.mixture_outputs import MOST_TO_FIT
+from setrnn.progress import log
+from setrnn.tagging.learn.data import MINUTE
+from setrnn.tagging.learn.members import MemberPlan
+from setrnn.tagging.learn.mixture_weights import MOST_TO_FIT
 from setrnn.training.speed import Speed
 
 SAFETY = 0.85  # the share of the time left that is planned: other programs may use the cores
@@ -30,12 +32,17 @@ START_SECONDS = 8.0  # of a process that trains a network, until one was seen
 
 
 @dataclass
-class Clock:
-    """The seconds used and left; without a limit, these are infinite."""
+class Planner:
+    """Decides what fits the time that is left; without a limit, all does."""
 
-    limit: float | None
-    started: float
-    used_before: float = 0.0
+    limit: float | None  # seconds
+    started: float = field(default_factory=time.perf_counter)
+    used_before: float = 0.0  # seconds, before a resume
+    n_train: int = 0
+    n_valid: int = 0
+    start_seconds: float = 0.0  # of a process that trains a network; 0 if it is this one
+    predicting: float = 0.0  # seconds per document, of all members so far
+    expected: float = 0.0  # the same of the networks in training
 
     def used(self) -> float:
         """Return the seconds used, including those before a resume."""
@@ -45,30 +52,12 @@ class Clock:
         """Return the seconds left."""
         return math.inf if self.limit is None else self.limit - self.used()
 
-
-@dataclass(frozen=True)
-class Estimate:
-    """The time that a network takes, for one number of valid documents measured per epoch."""
-
-    epochs: int
-    valid_documents: int
-    epoch_seconds: float
-
-    @property
-    def seconds(self) -> float:
-        """The seconds of the whole training."""
-        return self.epochs * self.epoch_seconds
-
-
-@dataclass
-class Planner:
-    """Decides what fits the time that is left."""
-
-    clock: Clock
-    n_valid: int
-    start_seconds: float  # of a process that trains a network; 0 if it is this one
-    predicting: float = 0.0  # seconds per document, of all members so far
-    expected: float = 0.0  # the same of the networks in training
+    def left_to_train(self) -> float:
+        """Return the seconds left for training, without those of mixing."""
+        if self.limit is None:
+            return math.inf
+        predicting = self.predicting + self.expected
+        return self.left() - MIXING_PASSES * predicting * self._fit_mixed(predicting)
 
     def has_time_for_vectors(self, prepared: Prepared, vectors: VectorSettings) -> bool:
         """Return whether word vectors can be learned, or were learned before."""
@@ -77,7 +66,7 @@ class Planner:
         n_words = len(prepared.split("train").tokens.values)
         n_passes = vectors.epochs if vectors.source == "word2vec" else 1
         seconds = n_passes * n_words / WORDS_PER_SECOND[vectors.source]
-        return seconds <= VECTORS_SHARE * self.clock.left()
+        return seconds <= VECTORS_SHARE * self.left()
 
     def has_time_for_another(self, classical_seconds: Sequence[float]) -> bool:
         """Return whether the next classical system fits: it takes up to three times the first.
@@ -86,80 +75,72 @@ class Planner:
         """
         if not classical_seconds:
             return True
-        return 3 * max(classical_seconds) <= CLASSICAL_SHARE * self.seconds_left()
-
-    def seconds_left(self) -> float:
-        """Return the seconds left for training, without those of mixing."""
-        if self.clock.limit is None:
-            return math.inf
-        predicting = self.predicting + self.expected
-        return self.clock.left() - MIXING_PASSES * predicting * self._fit_mixed(predicting)
+        return 3 * max(classical_seconds) <= CLASSICAL_SHARE * self.left_to_train()
 
     def plan(
-        self, networks: Sequence[tuple[Planned, Speed]], n_groups: int
-    ) -> list[tuple[Estimate, MemberPlan | None]]:
-        """Return the time of an epoch and the plan of each network, None if it does not fit.
+        self, networks: Mapping[str, tuple[TrainingSettings, Speed]], n_groups: int
+    ) -> dict[str, MemberPlan | str]:
+        """Return the plan of each network, or why there is none.
 
         Args:
-            networks: those that are trained at the same time, with their speeds.
+            networks: those that are trained at the same time, by name, with their speeds.
             n_groups: how many such groups there are still, this one included.
         """
-        full = [_estimate(each.config, each.prepared, speed) for each, speed in networks]
-        self.expected = sum(speed.predicting for _, speed in networks)
-        slowest = max((each.seconds for each in full), default=0.0) + self.start_seconds
+        plans: dict[str, MemberPlan | str] = {}
+        self.expected = sum(speed.predicting for _, speed in networks.values())
+        full = [each.epochs * self._time_epoch(each, speed) for each, speed in networks.values()]
+        training = n_groups * (max(full, default=0.0) + self.start_seconds)
         predicting = self.predicting + n_groups * self.expected
-        mixing = MIXING_PASSES * predicting * self.n_valid
-        if n_groups * slowest + mixing <= SAFETY * self.clock.left():
-            return [(each, MemberPlan(each.epochs, each.valid_documents)) for each in full]
-        seconds = self.seconds_left() - self.start_seconds
+        is_enough = training + MIXING_PASSES * predicting * self.n_valid <= SAFETY * self.left()
+        seconds = self.left_to_train() - self.start_seconds
         others_follow = len(networks) == 1 and n_groups > 1
-        plans: list[tuple[Estimate, MemberPlan | None]] = []
-        for (each, speed), whole in zip(networks, full, strict=True):
-            fitted = _estimate(_measure_less(each, speed), each.prepared, speed)
-            n_epochs = fit_epochs(fitted.epochs, fitted.epoch_seconds, seconds, others_follow)
+        for name, (settings, speed) in networks.items():
+            n_epochs: int | None = settings.epochs
+            n_measured = settings.valid_documents
+            if not is_enough:
+                n_measured = self._fit_measured(settings, speed)
+            epoch_seconds = self._time_epoch(settings, speed, n_measured)
+            if not is_enough:
+                n_epochs = fit_epochs(settings.epochs, epoch_seconds, seconds, others_follow)
             if n_epochs is None:
-                plans.append((fitted, None))
+                n_least = least_epochs(settings.epochs)
+                minutes = n_least * epoch_seconds / MINUTE
+                plans[name] = f"{n_least} epochs would take about {minutes:.1f} minutes"
                 continue
-            n_measured = fitted.valid_documents
-            is_short = n_epochs < whole.epochs or n_measured < whole.valid_documents
-            plans.append((fitted, MemberPlan(n_epochs, n_measured, is_short)))
+            is_short = (n_epochs, n_measured) != (settings.epochs, settings.valid_documents)
+            plans[name] = MemberPlan(n_epochs, n_measured, is_short)
+            of_full = "" if n_epochs == settings.epochs else f" of {settings.epochs}"
+            log.info(
+                f"{name}: {1 / speed.training:,.0f} documents/s, {n_epochs}{of_full} epochs, about "
+                f"{n_epochs * epoch_seconds / MINUTE:.1f} minutes."
+            )
         return plans
 
     def count_mixed(self) -> int:
         """Return the number of valid documents that the mixture is fitted on, in the time left."""
-        if MIXING_PASSES * self.predicting * self.n_valid <= self.clock.left():
+        if MIXING_PASSES * self.predicting * self.n_valid <= self.left():
             return self.n_valid
         return self._fit_mixed(self.predicting)
 
     def _fit_mixed(self, predicting: float) -> int:
         """Return how many documents can be mixed in the share of the budget that is for it."""
-        assert self.clock.limit is not None
-        n_fit = int(MIXING_SHARE * self.clock.limit / max(MIXING_PASSES * predicting, 1e-9))
+        assert self.limit is not None
+        n_fit = int(MIXING_SHARE * self.limit / max(MIXING_PASSES * predicting, 1e-9))
         return min(self.n_valid, MOST_TO_FIT, max(n_fit, LEAST_MIXED))
 
+    def _fit_measured(self, settings: TrainingSettings, speed: Speed) -> int:
+        """Return so few valid documents that measuring them takes a small share of an epoch."""
+        n_fit = int(MEASURING_SHARE * speed.training * self.n_train / max(speed.predicting, 1e-9))
+        n_most = max(n_fit, LEAST_MEASURED)
+        is_all = n_most >= min(self.n_valid, settings.valid_documents)
+        return settings.valid_documents if is_all else n_most
 
-def _estimate(config: Config, prepared: Prepared, speed: Speed) -> Estimate:
-    n_documents: dict[str, int] = prepared.description["n_documents"]
-    n_measured = min(n_documents.get("valid", 0), config.training.valid_documents)
-    seconds = speed.training * n_documents["train"] + speed.predicting * n_measured
-    return Estimate(config.training.epochs, config.training.valid_documents, seconds)
-
-
-def _measure_less(planned: Planned, speed: Speed) -> Config:
-    """Return the settings with so few valid documents that measuring takes a small share."""
-    training = planned.config.training
-    n_documents = planned.prepared.description["n_documents"]
-    seconds = MEASURING_SHARE * speed.training * n_documents["train"]
-    n_fit = int(seconds / max(speed.predicting, 1e-9))
-    n_most = max(n_fit, LEAST_MEASURED)
-    if n_most >= min(n_documents["valid"], training.valid_documents):
-        return planned.config
-    return replace(planned.config, training=replace(training, valid_documents=n_most))
-
-
-def without_learned_vectors(config: Config) -> Config:
-    """Return the settings with random word vectors."""
-    return replace(config, vectors=replace(config.vectors, source="none"))
+    def _time_epoch(
+        self, settings: TrainingSettings, speed: Speed, n_measured: int | None = None
+    ) -> float:
+        """Return the seconds of an epoch; it measures as many documents as the settings say."""
+        n_most = settings.valid_documents if n_measured is None else n_measured
+        return speed.training * self.n_train + speed.predicting * min(self.n_valid, n_most)
 
 
 def fit_epochs(

@@ -129,18 +129,18 @@ def train(
     source = make_training_source(data, valid, cut_valid, hierarchy, close_labels)
     if method is None:
         from setrnn.tagging.learn.automatic import Automatic
-        from setrnn.tagging.learn.planning import Clock
+        from setrnn.tagging.learn.planning import Planner
 
         check_processes(None)
         check_out(target, resume)
         is_on_gpu = find_device(device).type == "cuda"
         if budget is None and not is_on_gpu:
             seconds = SECONDS_ON_CPU
-        clock = Clock(seconds, started)
+        planner = Planner(seconds, started)
         n_jobs = 1 if is_on_gpu else jobs
         with explain_stop(target):
             return Automatic(
-                source, asked, target, device, resume, clock, n_jobs, on_progress
+                source, asked, target, device, resume, planner, n_jobs, on_progress
             ).train()
     chosen = find_method(method)
     check_processes(chosen)

@@ -53,10 +53,9 @@ from setrnn.tagging.documents import (
 )
 from setrnn.tagging.learn.data import Data, Settings, list_overrides, make_source
 from setrnn.tagging.learn.distil import fingerprint
-from setrnn.tagging.learn.members import MemberPlan, name_member
-from setrnn.tagging.learn.members_folder import MembersFolder
+from setrnn.tagging.learn.members import MemberPlan, MembersFolder, name_member
 from setrnn.tagging.learn.mix import join, list_names, mix_members
-from setrnn.tagging.learn.mixture_outputs import LEAST_TO_FIT
+from setrnn.tagging.learn.mixture_weights import LEAST_TO_FIT
 from setrnn.tagging.learn.train import (
     check_out,
     explain_stop,
@@ -287,7 +286,7 @@ class Update:
     def _update_mixture(self, run: Path | None) -> Tagger:
         """Update all members, and fit weights."""
         names = self._name_members()
-        folder = MembersFolder(run, tuple(names))
+        folder = MembersFolder(run or self.folder / "members", tuple(names))
         folder.check(self.resume)
         identity = {
             BEFORE: fingerprint(self.before),
@@ -332,14 +331,13 @@ class Update:
         if found is not None:
             log.info(f"{name}: updated before.")
             return found
-        folder.plan(name, MemberPlan(), 0.0)
+        folder.add(name, MemberPlan())
         log.info(f"Updating {name}.")
         place = folder.place(name)
-        run = None if place is None else run_folder_of(place)
-        run = run if find_method(member.method).is_network else None
+        run = run_folder_of(place) if find_method(member.method).is_network else None
         with only_trainer(run, wait=True), name_notes(name):
             tagger = self._train(member, part, run, name_member(name, self.on_progress))
-            return tagger if place is None else tagger.saved_to(place)
+            return tagger.saved_to(place)
 
     def _mix(self, updated: Mapping[str, Tagger], n_before: int) -> Tagger:
         """Mix the members on the valid part; if that is too small, with the weights before."""
