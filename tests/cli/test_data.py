@@ -169,7 +169,7 @@ def test_labels_in_one_string_stop_every_command(setrnn, exports, trained, tmp_p
     }[command]
     result = setrnn(*arguments, *OPTIONS[:-2])
     assert result.code == 1
-    assert "your labels contain ', '. Did you mean --label-separator ','?" in result.err
+    assert "your labels contain ','. Did you mean --label-separator ','?" in result.err
     assert not out.exists()
     assert not (tmp_path / "out").exists()
 

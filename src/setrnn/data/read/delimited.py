@@ -52,6 +52,7 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
         known = [row[place] for _, row in first if isinstance(row, list) and len(row) > place]
         _check_separator(path, known, options.label_separator, bad_rows)
     make = example_maker(options, file_stem(path))
+    list_fields = [name for name in options.list_fields if name in header]
     row_numbers = count(1)
 
     def make_from_cells(cells: list[str], line: int) -> Example:
@@ -62,14 +63,11 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
                 f"{len(header)}. Put cells that hold the delimiter or a quote in quotes."
             )
         row = dict(zip(header, cells, strict=True))
-        lists = {
-            name: split_cell(row[name], options.label_separator)
-            for name in options.list_fields
-            if name in row
-        }
-        example = make(
-            {**row, **lists, options.id_field: row.get(options.id_field) or None}, number
-        )
+        values: dict[str, object] = dict(row)
+        for name in list_fields:
+            values[name] = split_cell(row[name], options.label_separator)
+        values[options.id_field] = row.get(options.id_field) or None
+        example = make(values, number)
         return replace(example, columns=row) if options.keep_columns else example
 
     yield from read_rows(chain(first, rows), make_from_cells, bad_rows, f"{path.name} line")
@@ -80,86 +78,69 @@ def read_cells(path: Path, options: ReadOptions) -> Rows:
 
     After an unclosed quote, reading continues at the next line.
     """
+    max_bytes, n_bytes, n_reread = options.max_row_bytes, 0, 0
     # The csv module has one limit for all its readers (131,072 at first): only raise it.
-    csv.field_size_limit(max(csv.field_size_limit(), min(options.max_row_bytes, 2**31 - 1)))
-    lines = _Lines(path, options)
-    reader = csv.reader(lines, delimiter=lines.find_delimiter(), strict=True)
+    csv.field_size_limit(max(csv.field_size_limit(), min(max_bytes, 2**31 - 1)))
+    rest = numbered_lines(path, max_bytes, options.encoding)
+    waiting = deque(islice(rest, N_LINES))  # lines that are read before the rest
+    delimiter = _choose_delimiter(waiting, path, options)
+    taken: list[tuple[int, bytes]] = []  # the lines of a row
+    undecoded: list[RowProblem] = []
+
+    def take_lines() -> Iterator[str]:
+        nonlocal n_bytes
+        while entry := waiting.popleft() if waiting else next(rest, None):
+            taken.append(entry)
+            n_bytes += len(entry[1])
+            check_length(n_bytes, max_bytes)
+            try:
+                text = decode(entry[1], max_bytes)
+            except RowProblem as problem:
+                undecoded.append(problem)
+                text = entry[1].replace(b"\0", b"?").decode(errors="replace")
+            yield text
+
+    reader = csv.reader(take_lines(), delimiter=delimiter, strict=True)
     while True:
-        lines.start_row()
+        taken.clear()
+        undecoded.clear()
+        n_bytes = 0
         problem: RowProblem | None = None
         cells: list[str] = []
         try:
             cells = next(reader)
         except StopIteration:
             return
-        except csv.Error as error:
-            lines.give_back()
-            problem = RowProblem(_quoting_advice(error))
-        except RowProblem as too_long:
-            lines.give_back()
-            problem = too_long
+        except (csv.Error, RowProblem) as error:
+            problem = error if isinstance(error, RowProblem) else RowProblem(_advise(error))
+            n_reread += n_bytes
+            if n_reread > _MAX_REREAD * max_bytes:
+                raise DataError(
+                    f"{path} line {taken[0][0]}: too many quotes are not closed. Double the "
+                    "quotes inside cells, or convert the file to .jsonl."
+                ) from error
+            waiting.extendleft(reversed(taken[1:]))
+            reader = csv.reader(take_lines(), delimiter=delimiter, strict=True)
         # A line that cannot be decoded is the reason of what the csv module finds in it.
-        if lines.problem is not None and (problem is None or len(lines.taken) == 1):
-            problem = lines.problem
+        if undecoded and (problem is None or len(taken) == 1):
+            problem = undecoded[-1]
         if problem or cells:
-            yield lines.taken[0][0], problem or cells
+            yield taken[0][0], problem or cells
 
 
-class _Lines:
-    """The lines of a file for the csv module, which can be given back."""
-
-    def __init__(self, path: Path, options: ReadOptions) -> None:
-        self._path, self._options = path, options
-        self._lines = numbered_lines(path, options.max_row_bytes, options.encoding)
-        self._again: deque[tuple[int, bytes]] = deque()
-        self._n_reread = 0
-        self.start_row()
-
-    def start_row(self) -> None:
-        """Begin to collect the lines of the next row."""
-        self.taken: list[tuple[int, bytes]] = []
-        self.problem: RowProblem | None = None  # a line that cannot be decoded
-        self._n_bytes = 0
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        number, line = self._again.popleft() if self._again else next(self._lines)
-        self.taken.append((number, line))
-        max_bytes = self._options.max_row_bytes
-        self._n_bytes += len(line)
-        check_length(self._n_bytes, max_bytes)
-        try:
-            return decode(line, max_bytes)
-        except RowProblem as problem:
-            self.problem = problem
-            return line.replace(b"\0", b"?").decode(errors="replace")
-
-    def find_delimiter(self) -> str:
-        """Find the delimiter in the first lines, which are then read again."""
-        self._again.extend(islice(self._lines, N_LINES))
-        first = [line.decode(errors="replace") for _, line in self._again]
-        # A spreadsheet may write the delimiter above the header, as in `sep=;`.
-        if first and (named := _SPREADSHEET_HINT.match(first[0])):
-            self._again.popleft()
-            return named[1]
-        options, name = self._options, self._path.name.lower().removesuffix(".gz")
-        wanted = {*options.text_fields, options.labels_field, options.id_field}
-        return find_delimiter(first, wanted, "\t" if name.endswith(".tsv") else ",")
-
-    def give_back(self) -> None:
-        """Put back the lines of a broken row, except its first."""
-        self._n_reread += self._n_bytes
-        if self._n_reread > _MAX_REREAD * self._options.max_row_bytes:
-            raise DataError(
-                f"{self._path} line {self.taken[0][0]}: too many quotes are not closed. "
-                "Double the quotes inside cells, or convert the file to .jsonl."
-            )
-        self._again.extendleft(reversed(self.taken[1:]))
+def _choose_delimiter(first: deque[tuple[int, bytes]], path: Path, options: ReadOptions) -> str:
+    """Find the delimiter in the first lines; a line that names it is removed."""
+    lines = [line.decode(errors="replace") for _, line in first]
+    # A spreadsheet may write the delimiter above the header, as in `sep=;`.
+    if lines and (named := _SPREADSHEET_HINT.match(lines[0])):
+        first.popleft()
+        return named[1]
+    wanted = {*options.text_fields, options.labels_field, options.id_field}
+    is_tsv = path.name.lower().removesuffix(".gz").endswith(".tsv")
+    return find_delimiter(lines, wanted, "\t" if is_tsv else ",")
 
 
-def _quoting_advice(error: csv.Error) -> str:
+def _advise(error: csv.Error) -> str:
     if "new-line" in str(error):
         return "holds a lone carriage return. Save the file with \\n or \\r\\n line ends."
     if "end of data" in str(error):
@@ -267,28 +248,24 @@ def _check_separator(path: Path, cells: list[str], chosen: str, bad_rows: BadRow
     """Raise or note if the first cells of labels hold another separator than the chosen one."""
     cells = [cell for cell in cells if cell.strip()]
     others = [cell for cell in cells if chosen not in cell and _read_list(cell) is None]
-    n_chosen = len(cells) - len(others)
     meant = find_separator(others)
     if meant is None or meant == chosen:
         return
-    n_meant = sum(meant in cell for cell in others)
+    n_chosen, n_meant = len(cells) - len(others), sum(meant in cell for cell in others)
     if n_chosen > MAX_STRAY * n_meant:
         return
-    n_spaced = sum(f"{meant} " in cell for cell in others)
-    held = f"{meant} " if 2 * n_spaced > n_meant else meant
-    held = held.replace("\t", "\\t").replace("\n", "\\n")
     option = {"\t": "$'\\t'", "\n": "$'\\n'"}.get(meant, f"'{meant}'")
+    advice = f"Did you mean --label-separator {option}?"
     if n_chosen:
         bad_rows.note(
-            f"{path}: {n_meant:,} cells of labels hold '{held}', {n_chosen:,} '{chosen}'. "
-            f"Did you mean --label-separator {option}?"
+            f"{path}: {n_meant:,} cells of labels hold {option}, {n_chosen:,} '{chosen}'. {advice}"
         )
         return
     where = f" in the first {N_CELLS:,} documents" if len(others) == N_CELLS else ""
     raise DataError(
         f"{path}: {len(set(map(str.strip, others))):,} labels{where}, one per document: your "
-        f"labels contain '{held}'. Did you mean --label-separator {option}? If each cell is one "
-        f"label, give --label-separator {ONE_LABEL}."
+        f"labels contain {option}. {advice} If each cell is one label, give --label-separator "
+        f"{ONE_LABEL}."
     )
 
 

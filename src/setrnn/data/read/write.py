@@ -21,19 +21,10 @@ from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError, shown
 
 Row: TypeAlias = Mapping[str, Any]
-Kinds: TypeAlias = dict[str, str]  # of the values of each column
 
 _GROUP_ROWS = 2048  # of Parquet
 # A spreadsheet runs a cell that begins with one of these, or with what it takes for the same.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
-_EXAMPLE_KINDS: Kinds = {
-    "id": "str",
-    "text": "str",
-    "labels": "strings",
-    "features": "strings",
-    "unknown": "strings",
-    "complete": "bool",
-}
 
 
 def write_examples(examples: Iterable[Example], path: str | Path) -> int:
@@ -55,8 +46,14 @@ def write_examples(examples: Iterable[Example], path: str | Path) -> int:
     if suffix is None:
         known = ", ".join(WRITERS)
         raise DataError(f"{path} has no known suffix. End its name in one of: {known}.")
-    with explain_failed_write(path, " Choose another path."), whole_file(path) as stream:
-        return WRITERS[suffix](_check_characters(examples), stream)
+    try:
+        with explain_failed_write(path, " Choose another path."), whole_file(path) as stream:
+            return WRITERS[suffix](examples, stream)
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"{path} cannot be written: a document holds half a character (a lone surrogate), "
+            f"which UTF-8 cannot write, in {shown(error.object)}. Remove it."
+        ) from error
 
 
 def write_folder(
@@ -82,20 +79,6 @@ def write_folder(
         }
 
 
-def _check_characters(examples: Iterable[Example]) -> Iterator[Example]:
-    """Raise DataError if a document cannot be written as UTF-8."""
-    for example in examples:
-        strings = (*example.labels, *example.features, *example.unknown)
-        try:
-            "".join((example.id, example.text, *strings)).encode()
-        except UnicodeEncodeError as error:
-            raise DataError(
-                f"Document {shown(example.id)} holds half a character (a lone surrogate), which "
-                "UTF-8 cannot write. Remove it."
-            ) from error
-        yield example
-
-
 def _write_jsonl(examples: Iterable[Example], stream: BinaryIO) -> int:
     n_written = 0
     for example in examples:
@@ -118,8 +101,13 @@ def _write_jsonl_gz(examples: Iterable[Example], stream: BinaryIO) -> int:
 
 
 def _write_example_rows(examples: Iterable[Example], stream: BinaryIO) -> int:
-    rows = ({name: getattr(each, name) for name in _EXAMPLE_KINDS} for each in examples)
-    return _write_parquet(rows, _EXAMPLE_KINDS, stream)
+    import pyarrow as pa
+
+    names = pa.list_(pa.string())
+    types = {"id": pa.string(), "text": pa.string(), "labels": names, "features": names}
+    types |= {"unknown": names, "complete": pa.bool_()}
+    rows = ({name: getattr(each, name) for name in types} for each in examples)
+    return _write_parquet(rows, types, stream)
 
 
 WRITERS: dict[str, Callable[[Iterable[Example], BinaryIO], int]] = {
@@ -152,15 +140,17 @@ def write_table(
     """
     path = Path(path)
     with whole_file(path, " Choose another path.") as stream, tempfile.TemporaryFile() as spool:
-        kinds, n_rows = _spool(rows, spool)
-        if mark and path.suffix.lower() == ".csv":
-            stream.write(codecs.BOM_UTF8)
-        spool.seek(0)
-        spooled = map(json.loads, spool)
+        names: dict[str, None] = {}
+        n_rows = 0
+        for row in map(_plain, rows):
+            n_rows += 1
+            names |= dict.fromkeys(row)
+            spool.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
         if path.suffix.lower() == ".parquet":
-            _write_parquet(spooled, kinds, stream)
-        else:
-            _write_csv(spooled, kinds, stream, joining_separator(separator))
+            types = _find_types(_read_spool(spool), names)
+            return _write_parquet(_read_spool(spool), types, stream)
+        stream.write(codecs.BOM_UTF8 if mark else b"")
+        _write_csv(_read_spool(spool), names, stream, joining_separator(separator))
     return n_rows
 
 
@@ -187,17 +177,9 @@ def neutralise(cell: str) -> str:
     return cell if cell.isascii() and cell == cell.strip() else f"'{cell}"
 
 
-def _spool(rows: Iterable[Row], spool: BinaryIO) -> tuple[Kinds, int]:
-    """Write rows to a temporary file, and find the columns and the kinds of their values."""
-    kinds: dict[str, set[str]] = {}
-    n_rows = 0
-    for row in rows:
-        n_rows += 1
-        plain = _plain(row)
-        for name, value in plain.items():
-            kinds.setdefault(name, set()).add(_kind(value))
-        spool.write(json.dumps(plain, ensure_ascii=False).encode() + b"\n")
-    return {name: _column_kind(found - {""}) for name, found in kinds.items()}, n_rows
+def _read_spool(spool: BinaryIO) -> Iterator[dict[str, Any]]:
+    spool.seek(0)
+    return map(json.loads, spool)
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 (the user's values)
@@ -211,41 +193,19 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 (the user's values)
     return value if value is None or isinstance(value, str | bool | int) else str(value)
 
 
-def _kind(value: Any) -> str:  # noqa: ANN401
-    """Name the type of a value for a column; "" fits any column."""
-    if value is None:
-        return ""
-    if isinstance(value, list):
-        inner = {_kind(each) for each in value}
-        if not inner:
-            return "list"
-        return "strings" if inner == {"str"} else "floats" if inner <= {"int", "float"} else "other"
-    is_large = isinstance(value, int) and abs(value) >= 2**63
-    return "other" if is_large or isinstance(value, dict) else type(value).__name__
-
-
-def _column_kind(found: set[str]) -> str:
-    """Return the kind of a column; "other", which is written as text, if values differ."""
-    if found == {"int", "float"}:
-        return "float"
-    if found & {"strings", "floats"}:
-        found = found - {"list"}  # an empty list may be a list of anything
-    return next(iter(found)) if len(found) == 1 else "str" if not found else "other"
-
-
-def _write_csv(rows: Iterable[Row], kinds: Kinds, stream: BinaryIO, separator: str) -> None:
+def _write_csv(rows: Iterable[Row], names: Iterable[str], stream: BinaryIO, separator: str) -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
     try:
         writer = csv.writer(text)  # with \r\n at the ends, so that a lone \r is quoted too
-        writer.writerow(neutralise(name) for name in kinds)
+        writer.writerow(map(neutralise, names))
         for row in rows:
-            writer.writerow(neutralise(_cell(row.get(name), separator)) for name in kinds)
+            writer.writerow(neutralise(_cell(row.get(name), separator)) for name in names)
     finally:
         text.detach()
 
 
 def _cell(value: Any, separator: str) -> str:  # noqa: ANN401
-    if isinstance(value, list) and _kind(value) != "other":
+    if isinstance(value, list) and all(type(each) in (str, int, float) for each in value):
         return separator.join(map(str, value))
     return _text(value) or ""
 
@@ -256,25 +216,37 @@ def _text(value: Any) -> str | None:  # noqa: ANN401
     return value if is_text else json.dumps(value, ensure_ascii=False)
 
 
-def _write_parquet(rows: Iterable[Row], kinds: Kinds, stream: BinaryIO) -> int:
+def _find_types(rows: Iterable[Row], names: Iterable[str]) -> dict[str, Any]:
+    """Find the pyarrow type of each column; values of different types are written as text."""
+    import pyarrow as pa
+
+    text, none = pa.string(), pa.null()
+    found = dict.fromkeys(names, none)
+    for group in batched(rows, _GROUP_ROWS):
+        for name, known in found.items():
+            try:
+                new = pa.array([row.get(name) for row in group]).type
+                both = [pa.schema([(name, each)]) for each in (known, new)]
+                found[name] = pa.unify_schemas(both, promote_options="permissive").types[0]
+            except (pa.ArrowException, OverflowError):
+                found[name] = text
+    plain = {pa.bool_(), pa.int64(), pa.float64()}
+    types = {none: text, pa.list_(none): pa.list_(text), pa.list_(text): pa.list_(text)}
+    types |= {each: each for each in plain} | {pa.list_(each): pa.list_(each) for each in plain}
+    return {name: types.get(each, text) for name, each in found.items()}
+
+
+def _write_parquet(rows: Iterable[Row], types: Mapping[str, Any], stream: BinaryIO) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    types = {
-        "bool": pa.bool_(),
-        "int": pa.int64(),
-        "float": pa.float64(),
-        "strings": pa.list_(pa.string()),
-        "list": pa.list_(pa.string()),
-        "floats": pa.list_(pa.float64()),
-    }
-    schema = pa.schema({name: types.get(kind, pa.string()) for name, kind in kinds.items()})
-    mixed = [name for name, kind in kinds.items() if kind == "other"]
-    n_written = 0
+    schema, n_written = pa.schema(types), 0
     with pq.ParquetWriter(stream, schema) as writer:
         for group in batched(rows, _GROUP_ROWS):
-            columns = {name: [row.get(name) for row in group] for name in kinds}
-            columns |= {name: list(map(_text, columns[name])) for name in mixed}
+            columns = {name: [row.get(name) for row in group] for name in types}
+            for name, kind in types.items():
+                if kind == pa.string():
+                    columns[name] = list(map(_text, columns[name]))
             writer.write_table(pa.table(columns, schema))
             n_written += len(group)
     return n_written
