@@ -133,7 +133,7 @@ def make_training(name: str, chosen: argparse.Namespace) -> Any:  # noqa: ANN401
     trainer = make_trainer(method, prepared, config, TrainOptions(chosen.device))
     trainer.network.train()
     set_learning_rate(trainer.optimizer, 0.5, trainer.settings)
-    objective, batches = find_objective(method.objective), trainer._batches()
+    objective, batches = find_objective(trainer._objective_name()), trainer._batches()
     parameters = list(trainer.network.parameters())
 
     def train() -> tuple[int, float, list[bytes]]:

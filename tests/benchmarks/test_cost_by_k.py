@@ -26,7 +26,3 @@ def test_a_system_is_measured_with_every_k(small_prepared, tmp_path, capsys):
     table = capsys.readouterr().out
     assert "| `set-rnn` |" in table
     assert "K = 3" in table
-
-
-def test_the_ratio_is_the_median_of_the_rounds():
-    assert cost_by_k.median_ratio([2.0, 9.0, 4.0], [1.0, 3.0, 1.0]) == 3.0

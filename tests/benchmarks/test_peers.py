@@ -1,7 +1,6 @@
 """A peer's scores become the sets that our rules would choose, in files that `--add` reads."""
 
 import json
-import shutil
 import sys
 from itertools import chain, combinations
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 from scipy.special import expit, logit
 
 import setrnn
-from made_comparison import made_comparison
 from setrnn.comparison.added import make_added_records
 from setrnn.comparison.records import Comparison, Record, TestResults
 
@@ -157,51 +155,3 @@ def test_scores_of_many_labels_stay_in_their_columns(tmp_path):
     predict = scikit_learn_logistic.fit_logistic(10.0)(features, data.targets(part))
     probs = predict(features)
     assert probs[1::2, 129].min() > 0.9 > 0.1 > probs[::2, 129].max()
-
-
-def test_a_comparison_without_other_tools_is_refused(tmp_path):
-    comparison, records = made_comparison(("br",), 1, 40)
-    comparison.save(tmp_path)
-    records[0].save(tmp_path)
-    with pytest.raises(SystemExit, match="has no rows of other tools"):
-        peers_table.make_tables(tmp_path, 99)
-
-
-def test_the_folder_of_other_data_is_refused(data, tmp_path, monkeypatch, capsys):
-    out = tmp_path / "out"
-    shutil.copytree(data.folder, out / "data")
-    (out / "data" / run.MADE_FROM).write_text('{"data": "news", "documents": null}')
-    given = ["run.py", "scikit-learn", "--data=other", "--site=none", f"--out={out}"]
-    monkeypatch.setattr(sys, "argv", given)
-    with pytest.raises(SystemExit):
-        run.main()
-    assert "was made from {'data': 'news', 'documents': None}, not from" in capsys.readouterr().err
-
-
-def test_a_prepared_folder_is_not_taken_for_its_texts(data, tmp_path, monkeypatch, capsys):
-    out = tmp_path / "out"
-    shutil.copytree(data.folder, out / "data")
-    known = {"data": data.folder.name, "documents": None, "is_prepared": True}
-    (out / "data" / run.MADE_FROM).write_text(json.dumps(known))
-    given = ["run.py", "scikit-learn", f"--data={data.folder}", "--site=none", f"--out={out}"]
-    monkeypatch.setattr(sys, "argv", given)
-    with pytest.raises(SystemExit):
-        run.main()
-    assert "give another --out" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("more", [["--documents=0"], ["--documents=9", "--compare=x"]])
-def test_a_trial_is_not_added_to_a_comparison(more, data, tmp_path, monkeypatch, capsys):
-    given = ["run.py", "pecos", f"--data={data.folder}", "--site=none", f"--out={tmp_path}", *more]
-    monkeypatch.setattr(sys, "argv", given)
-    with pytest.raises(SystemExit):
-        run.main()
-    assert "--documents" in capsys.readouterr().err.splitlines()[-1]
-
-
-def test_other_options_are_not_ignored_after_training(data, tmp_path):
-    (tmp_path / "done").write_text('["--epochs", "5"]')
-    python = Path(sys.executable)
-    assert run.run("fasttext", python, data.folder, tmp_path, ["--epochs", "5"]) == []
-    with pytest.raises(SystemExit, match="was made with the options"):
-        run.run("fasttext", python, data.folder, tmp_path, ["--epochs", "9"])

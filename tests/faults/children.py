@@ -1,6 +1,5 @@
 """Run commands in forked children, and let them be killed or stopped at any file-system call."""
 
-import atexit
 import json
 import mmap
 import multiprocessing
@@ -18,26 +17,15 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from setrnn.errors import SetRNNError
 
-HERE = Path(__file__).parent
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 # The audited calls that change files, and one that is not audited. Between two of them, a kill
 # leaves what it would leave at the second.
-CHANGING = {
-    "open",
-    "os.mkdir",
-    "os.rename",
-    "os.remove",
-    "os.rmdir",
-    "os.link",
-    "os.symlink",
-    "os.truncate",
-    "os.chmod",
-    "fcntl.flock",
-    "fcntl.lockf",
-    "os.fsync",
-}
+CHANGING = {"open", "fcntl.flock", "fcntl.lockf", "os.fsync", "os.truncate", "os.chmod"}
+CHANGING |= {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink"}
 HUNG = "hung"
 SECONDS = 60.0  # after which a child hangs
 
@@ -53,14 +41,6 @@ class Call:
     def kind(self):
         """The same for calls that differ only in numbers and random names."""
         return self.event, re.sub(r"[0-9a-f]{8,}|\d+", "N", self.path)
-
-
-@dataclass(frozen=True)
-class Trap:
-    """What happens to a child at one of its calls, counted from 1."""
-
-    at: int
-    number: signal.Signals = signal.SIGKILL
 
 
 @dataclass(frozen=True)
@@ -100,13 +80,13 @@ class Child:
     Args:
         world: the folder it works in, with its cache.
         work: the arguments of `setrnn`, or a function without arguments.
-        trap: a call at which it is killed or stopped.
+        trap: the number of a call, from 1, and the signal that it gets there.
         before: functions to call first, such as those that limit it.
     """
 
     def __init__(self, world, work, trap=None, before=()):
         context = forks()
-        self._calls = notes_folder() / f"{time.monotonic_ns()}.calls"
+        self._calls = Path(notes_folder().name, f"{time.monotonic_ns()}.calls")
         self._printed = bytearray()
         printed, theirs = context.Pipe(duplex=False)  # a pipe has no disk to fill
         self._start = time.monotonic()
@@ -126,28 +106,20 @@ class Child:
         while block := os.read(printed.fileno(), 1 << 16):
             self._printed += block
 
-    def kill(self, number=signal.SIGKILL):
-        """Send a signal to the child alone."""
+    def kill(self, number=signal.SIGKILL, alone=False):
+        """Send a signal to the child, and to its own children."""
         with suppress(ProcessLookupError):
-            os.kill(self.process.pid, number)
-
-    def kill_all(self, number=signal.SIGKILL):
-        """Send a signal to the child and its own children."""
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, number)
+            (os.kill if alone else os.killpg)(self.process.pid, number)
 
     def wait_until_stopped(self, seconds=SECONDS):
-        """Return whether the child has stopped at its trap; False if it ended before."""
+        """Wait until the child has stopped at its trap, or ended."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and self.process.is_alive():
-            try:
+            with suppress(OSError):
                 status = Path(f"/proc/{self.process.pid}/stat").read_text()
-            except OSError:
-                return False
-            if status.rpartition(")")[2].split()[0] == "T":
-                return True
+                if status.rpartition(")")[2].split()[0] == "T":
+                    return
             time.sleep(0.002)
-        return False
 
     def wait(self, seconds=SECONDS):
         """Wait for its end; kill it and its own children if it hangs."""
@@ -155,7 +127,7 @@ class Child:
         code = self.process.exitcode
         if code is None:
             code = HUNG
-            self.kill_all()
+            self.kill()
             self.process.join()
         took = time.monotonic() - self._start
         self._reader.join(1)  # children that outlive it may hold the pipe open
@@ -186,26 +158,18 @@ def forks():
     """Return the context whose children are forked from one process that has imported torch."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["preloaded"])
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), *([before] if before else [])])
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
         process = context.Process(target=int)  # starts the server
         process.start()
         process.join()
-    finally:
-        if before is None:
-            del os.environ["PYTHONPATH"]
-        else:
-            os.environ["PYTHONPATH"] = before
     return context
 
 
 @cache
 def notes_folder():
     """Return a folder for notes of this process, which are not part of any world."""
-    folder = tempfile.TemporaryDirectory(prefix="faults-")
-    atexit.register(folder.cleanup)
-    return Path(folder.name)
+    return tempfile.TemporaryDirectory(prefix="faults-")
 
 
 def _work(world, work, output, calls, trap, before):
@@ -217,7 +181,8 @@ def _work(world, work, output, calls, trap, before):
     sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
     os.chdir(world)
     os.environ |= {"SETRNN_CACHE": str(world / "cache"), "COLUMNS": "200"}
-    fork_runs_of_comparisons()
+    find = multiprocessing.get_context  # a new interpreter for each run of `compare` takes seconds
+    multiprocessing.get_context = lambda kind=None: find("fork" if kind == "spawn" else kind)
     code = 99
     try:
         watch(world, calls, trap)
@@ -272,8 +237,8 @@ def watch(world, notes, trap):
         count[:8] = number.to_bytes(8, "little")
         with suppress(OSError):  # a limit on the size of files
             os.write(log, (json.dumps([event, path.removeprefix(here)]) + "\n").encode())
-        if trap is not None and number == trap.at:
-            os.killpg(0, trap.number)
+        if trap is not None and number == trap[0]:
+            os.killpg(0, trap[1])
 
     flush = os.fsync
 
@@ -284,9 +249,3 @@ def watch(world, notes, trap):
 
     os.fsync = fsync
     sys.addaudithook(hook)
-
-
-def fork_runs_of_comparisons():
-    """Fork the runs of `compare` too: a new interpreter for each would take seconds."""
-    find = multiprocessing.get_context
-    multiprocessing.get_context = lambda kind=None: find("fork" if kind == "spawn" else kind)

@@ -44,9 +44,6 @@ class Command:
     def work_again(self):
         return self.work if callable(self.work) else (*self.work, *self.again)
 
-    def __str__(self):
-        return self.name
-
 
 def save_over():
     setrnn.load("models/network", "cpu").save("out/saved")
@@ -145,10 +142,12 @@ BY_NAME = {command.name: command for command in COMMANDS}
 
 
 def each_command(*short):
-    """Return every command as a parameter; those named are also part of the short selection."""
-    return [
-        pytest.param(
-            command, id=command.name, marks=[pytest.mark.short] if command.name in short else []
-        )
-        for command in COMMANDS
-    ]
+    """Test every command by `reference`; those named are also part of the short selection."""
+    return pytest.mark.parametrize(
+        "reference",
+        [
+            pytest.param(name, marks=[pytest.mark.short] if name in short else [])
+            for name in BY_NAME
+        ],
+        indirect=True,
+    )

@@ -12,22 +12,13 @@ from pathlib import Path
 
 import pytest
 from commands import COMMANDS
-from table import Row, Tries, as_markdown, write_page
+from table import Tries, as_markdown, write_page
 from worlds import Reference, make_base
 
 SEED = 14
 SECONDS = 580  # per test; the whole suite is bounded to about 10 minutes
-MODULES = (
-    "kills",
-    "disks",
-    "two_at_once",
-    "damaged_files",
-    "hostile_inputs",
-    "service",
-    "ray_nodes",
-)
 N_SHORT = 2  # tries of each test in the short selection
-
+ORDER = ("kills", "disks", "two_at_once", "damaged_files", "hostile_inputs", "service", "ray_nodes")
 
 if sys.platform == "win32":  # no forks, no signals to processes
     collect_ignore_glob = ["test_*.py"]
@@ -69,7 +60,13 @@ def references(base, tmp_path_factory):
 
 
 @pytest.fixture
-def tries(record_property, is_short):
+def reference(request, references):
+    """The command that the test is about (see `each_command`), undisturbed."""
+    return references[request.param]
+
+
+@pytest.fixture
+def tries(record_property):
     """Collect tries for the table; the test fails if one was not survived."""
 
     @contextmanager
@@ -78,7 +75,7 @@ def tries(record_property, is_short):
         try:
             yield found
         finally:
-            record_property("fault", found.row.as_dict())
+            record_property("fault", found.row)
         assert found.n_tries, "the fault never struck"
         if found.n_survived < found.n_tries:
             pytest.fail(f"{found.n_tries - found.n_survived} of {found.n_tries}:\n{found.report}")
@@ -97,25 +94,18 @@ def few(is_short, chance):
     return choose
 
 
-def place_in_table(test):
-    """Return the place of a test's module in the table."""
-    return next(n for n, module in enumerate(MODULES) if f"test_{module}.py" in test)
-
-
 def pytest_terminal_summary(terminalreporter, config):
-    rows, places = [], {}
-    for outcome in ("passed", "failed", "skipped"):
-        for report in terminalreporter.stats.get(outcome, []):
-            for name, values in getattr(report, "user_properties", ()):
-                if name == "fault" and report.when == "call":
-                    rows.append(Row(**values))
-                    places[rows[-1]] = report.nodeid
-    if not rows:
+    found = [
+        (next((n for n, name in enumerate(ORDER) if name in report.nodeid), len(ORDER)), *row)
+        for outcome in ("passed", "failed", "skipped")
+        for report in terminalreporter.stats.get(outcome, [])
+        if getattr(report, "when", "") == "call"
+        for name, row in report.user_properties
+        if name == "fault"
+    ]
+    if not found:
         return
-    rows.sort(key=lambda row: (place_in_table(places[row]), row.fault, row.where))
-    terminalreporter.write_line("")
-    terminalreporter.write_line(f"seed {SEED}")
-    terminalreporter.write_line(as_markdown(rows))
-    page = config.getoption("--reliability-page", None)
-    if page:
+    rows = [tuple(row) for _, *row in sorted(found)]
+    terminalreporter.write_line(f"\nseed {SEED}\n{as_markdown(rows)}")
+    if page := config.getoption("--reliability-page", None):
         write_page(Path(page), rows)

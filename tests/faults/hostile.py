@@ -28,7 +28,7 @@ TEXTS = {
     "nothing": "",
 }
 
-# Lines of a JSON Lines file that are not a document; %s is a good text.
+# Lines of a JSON Lines file that are not a document.
 LINES = {
     "nested 100,000 deep": '{"text": ' + "[" * 100_000 + "]" * 100_000 + "}",
     "a list": "[1, 2]",
@@ -43,23 +43,17 @@ LINES = {
     "labels that are a number": '{"text": "a", "labels": 3}',
 }
 
+TRAIN = ("train", "data", "--out", "out/m", "--method")
+PREDICT = ("predict", "models/network", "data/test.jsonl", "--out", "out/rows.jsonl")
 # Arguments that ask for the impossible; each is refused in one line, or does what it can.
 ARGUMENTS = {
-    "seed of -1": ("train", "data", "--method", "br", "--out", "out/m", "--seed", "-1"),
-    "seed of 2^70": ("train", "data", "--method", "br", "--out", "out/m", "--seed", str(2**70)),
-    "seed of -1, network": (
-        *("train", "data", "--method", "sigmoid", "--out", "out/m", "--seed", "-1"),
-        *("--set", "vectors.source=none"),
-    ),
-    "seed of 2^70, network": (
-        *("train", "data", "--method", "sigmoid", "--out", "out/m", "--seed", str(2**70)),
-        *("--set", "vectors.source=none"),
-    ),
     **{
-        f"{setting}": (
-            *("train", "data", "--method", "set-rnn-exact", "--out", "out/m"),
-            *("--set", "vectors.source=none", "--set", setting),
-        )
+        f"seed of {seed}, {method}": (*TRAIN, method, "--seed", seed)
+        for seed in ("-1", str(2**70))
+        for method in ("br", "sigmoid")
+    },
+    **{
+        setting: (*TRAIN, "set-rnn-exact", "--set", "vectors.source=none", "--set", setting)
         for setting in (
             "model.encoder_units=1000000000000",
             "model.decoder_units=1000000000000",
@@ -74,14 +68,8 @@ ARGUMENTS = {
             "vectors.seed=-1",
         )
     },
-    "top of 10^18": (
-        *("predict", "models/network", "data/test.jsonl", "--out", "out/rows.jsonl"),
-        *("--top", str(10**18)),
-    ),
-    "beam width of 10^12": (
-        *("predict", "models/network", "data/test.jsonl", "--out", "out/rows.jsonl"),
-        *("--beam-width", str(10**12)),
-    ),
+    "top of 10^18": (*PREDICT, "--top", str(10**18)),
+    "beam width of 10^12": (*PREDICT, "--beam-width", str(10**12)),
     "target accuracy that is not a number": (
         *("calibrate", "models/network", "data/valid.jsonl", "--target-accuracy", "nan"),
     ),
@@ -133,36 +121,22 @@ def with_huge_array(folder):
     save_file(arrays, folder / "model.safetensors")
 
 
-def _replace(pattern, content):
-    return {"type": "Replace", "pattern": {"String": pattern}, "content": content}
-
-
-GROWING = [_replace("a", "a" * 1000)] * 4
+GROWING = [{"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 1000}] * 4
 # Changes of a model folder, sealed again: well-formed, and hostile.
 MODELS = {
     "weights that are not numbers": with_weight(math.nan),
     "infinite weights": with_weight(math.inf),
     "weights of 1e38": with_weight(1e38),
     "padding of 10^9": with_tokenizer(
-        padding={
-            "strategy": {"Fixed": 10**9},
-            "direction": "Right",
-            "pad_to_multiple_of": None,
-            "pad_id": 0,
-            "pad_type_id": 0,
-            "pad_token": "[PAD]",
-        }
+        padding={"strategy": {"Fixed": 10**9}, "direction": "Right", "pad_to_multiple_of": None}
+        | {"pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"}
     ),
     "a normalizer that makes texts longer": with_tokenizer(
         normalizer={"type": "Sequence", "normalizers": GROWING}
     ),
     "a pattern that backtracks": with_tokenizer(
-        pre_tokenizer={
-            "type": "Split",
-            "pattern": {"Regex": "(a|a|aa)*$b"},
-            "behavior": "Removed",
-            "invert": True,
-        }
+        pre_tokenizer={"type": "Split", "pattern": {"Regex": "(a|a|aa)*$b"}, "behavior": "Removed"}
+        | {"invert": True}
     ),
     "a million decoder layers": with_settings(model={"decoder_layers": 10**6}),
     "10^9 decoder units": with_settings(model={"decoder_units": 10**9}),

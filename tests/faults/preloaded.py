@@ -5,7 +5,7 @@ import os
 os.environ["TOKENIZERS_PARALLELISM"] = "false"  # threads do not survive a fork
 
 import children  # noqa: F401
-import pytest  # noqa: F401 (every child imports the main module of its parent)
+import pytest  # noqa: F401
 import scipy.optimize  # noqa: F401
 import sklearn.feature_extraction.text  # noqa: F401
 import torch

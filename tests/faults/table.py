@@ -1,59 +1,40 @@
 """The table of faults: how often each was tried, survived, and what was lost."""
 
 import re
+import threading
 from collections import Counter
-from dataclasses import asdict, dataclass
+from itertools import groupby
 
 BEGIN, END = "<!-- made by `make faults`: begin -->", "<!-- made by `make faults`: end -->"
 NOTHING = "nothing"
 MOST_LOSSES = 2  # that a row lists
 
 
-@dataclass(frozen=True)
-class Row:
-    """One fault, tried on one thing."""
-
-    fault: str
-    where: str
-    n_tries: int
-    n_survived: int
-    lost: str
-
-    def as_dict(self):
-        return asdict(self)
-
-
 class Tries:
-    """Collects the tries of one fault."""
+    """Collects the tries of one fault on one thing, from any thread."""
 
     def __init__(self, fault, where):
         self.fault, self.where = fault, where
         self.n_tries = self.n_survived = 0
-        self.losses = Counter()
-        self.first = {}
-        self.reason = ""
+        self.losses, self.first, self.lock = Counter(), {}, threading.Lock()
 
     def add(self, problems, what=""):
         """Add a try; without problems it was survived."""
-        self.n_tries += 1
-        self.n_survived += not problems
-        for kind in {_general(problem): problem for problem in problems}:
-            self.losses[kind] += 1
-        for problem in problems:
-            self.first.setdefault(_general(problem), f"{what}: {problem}")
-
-    def add_many(self, n_tries, n_survived):
-        """Add tries that were counted elsewhere."""
-        self.n_tries += n_tries
-        self.n_survived += n_survived
+        with self.lock:
+            self.n_tries += 1
+            self.n_survived += not problems
+            self.losses.update({_general(problem) for problem in problems})
+            for problem in problems:
+                self.first.setdefault(_general(problem), f"{what}: {problem}")
 
     @property
     def row(self):
+        """What the table has of it, as plain values."""
         shown = [f"{text} ({n})" for text, n in self.losses.most_common(MOST_LOSSES)]
         if len(self.losses) > MOST_LOSSES:
             shown.append(f"and {len(self.losses) - MOST_LOSSES} more")
-        lost = self.reason or "; ".join(shown) or NOTHING
-        return Row(self.fault, self.where, self.n_tries, self.n_survived, lost)
+        lost = "; ".join(shown) or NOTHING
+        return (self.fault, lost, self.where, self.n_tries, self.n_survived)
 
     @property
     def report(self):
@@ -67,33 +48,21 @@ def _general(problem):
     return text.replace("|", "/")[:110]
 
 
-def merge(rows):
-    """Put what nothing was lost of into one row per fault; what was lost keeps its own."""
-    merged = []
-    for fault in dict.fromkeys(row.fault for row in rows):
-        of_fault = [row for row in rows if row.fault == fault]
-        whole = [row for row in of_fault if row.lost == NOTHING]
-        if whole:
-            where = ", ".join(f"{row.where} ({row.n_tries:,})" for row in whole)
-            n_tries = sum(row.n_tries for row in whole)
-            merged.append(Row(fault, where, n_tries, n_tries, NOTHING))
-        merged += [row for row in of_fault if row.lost != NOTHING]
-    return merged
-
-
 def as_markdown(rows):
-    """Lay out the table as a page shows it."""
-    n_tries, n_survived = sum(row.n_tries for row in rows), sum(row.n_survived for row in rows)
+    """Lay out the table as a page shows it, with a row per fault and what was lost."""
+    n_tries, n_survived = sum(row[3] for row in rows), sum(row[4] for row in rows)
     lines = [
         f"{n_survived:,} of {n_tries:,} tries survived.",
         "",
         "| fault | on (tries) | tries | survived | what was lost |",
         "|---|---|---:|---:|---|",
-        *(
-            f"| {row.fault} | {row.where} | {row.n_tries:,} | {row.n_survived:,} | {row.lost} |"
-            for row in merge(rows)
-        ),
     ]
+    faults = list(dict.fromkeys(row[0] for row in rows))
+    rows = sorted(rows, key=lambda row: (faults.index(row[0]), row[1] != NOTHING, row[1]))
+    for (fault, lost), group in groupby(rows, key=lambda row: row[:2]):
+        _, _, names, tries, survived = zip(*group, strict=True)
+        where = ", ".join(f"{name} ({n:,})" for name, n in zip(names, tries, strict=True))
+        lines.append(f"| {fault} | {where} | {sum(tries):,} | {sum(survived):,} | {lost} |")
     return "\n".join(lines)
 
 

@@ -2,14 +2,14 @@
 
 import re
 import shutil
+import signal
 from dataclasses import dataclass
 
 import pytest
-from children import Trap, run
+from children import run
 from commands import CLASSICAL, NETWORK
 from worlds import copy_parts, snapshot
 
-short = pytest.mark.short
 N_FLIPS, N_DIGITS = 6, 4
 
 
@@ -22,72 +22,47 @@ class Kind:
     needs: tuple[str, ...]
     answer: str  # a file or folder that the command writes
     copies: tuple[tuple[str, str], ...] = ()
-    marks: tuple = ()
 
 
-def predict(model):
-    return ("predict", model, "data/test.jsonl", "--out", "out/rows.jsonl")
+def predictions(model):
+    work = ("predict", model, "data/test.jsonl", "--out", "out/rows.jsonl")
+    return Kind(f"{model}/*", work, ("data", model), "out/rows.jsonl")
 
 
-TRAIN = ("train", "prepared-data", "--out", "out/model")
-EVALUATE = (
-    "evaluate",
-    "models/br",
-    "prepared-data",
-    "--split",
-    "test",
-    "--json",
-    "out/scores.json",
-)
-RESUME = ("train", "data", "--out", "out/network", *NETWORK, "--resume")
-REPORT = ("report", "compared")
-SUMMARY = "compared/report/summary.json"
+def training(files, settings=CLASSICAL):
+    work = ("train", "prepared-data", "--out", "out/model", *settings)
+    return Kind(f"prepared-data/{files}", work, ("prepared-data",), "out/model")
+
+
+def resumed_training(files):
+    work = ("train", "data", "--out", "out/network", *NETWORK, "--resume")
+    copies = (("stopped.run", "out/network.run"),)
+    weights = "out/network/model.safetensors"
+    return Kind(f"out/network.run/{files}", work, ("data", "cache"), weights, copies)
+
+
+def report(files):
+    work = ("report", "compared")
+    return Kind(f"compared/{files}", work, ("compared",), "compared/report/summary.json")
+
+
+EVALUATE = ("evaluate", "models/br", "prepared-data", "--split", "test", "--json", "out/s.json")
 # One line for each kind of file that a command reads and we have written.
 KINDS = {
-    "model of a network": Kind(
-        "models/network/*",
-        predict("models/network"),
-        ("data", "models/network"),
-        "out/rows.jsonl",
-        marks=(short,),
-    ),
-    "model of br": Kind(
-        "models/br/*", predict("models/br"), ("data", "models/br"), "out/rows.jsonl"
-    ),
-    "checkpoints": Kind(
-        "out/network.run/*.safetensors",
-        RESUME,
-        ("data", "cache"),
-        "out/network/model.safetensors",
-        copies=(("stopped.run", "out/network.run"),),
-    ),
-    "logs of a run": Kind(
-        "out/network.run/e*",
-        RESUME,
-        ("data", "cache"),
-        "out/network/model.safetensors",
-        copies=(("stopped.run", "out/network.run"),),
-    ),
-    "prepared folder": Kind(
-        "prepared-data/*.json", (*TRAIN, *CLASSICAL), ("prepared-data",), "out/model"
-    ),
-    "prepared train part": Kind(
-        "prepared-data/train/*", (*TRAIN, *CLASSICAL), ("prepared-data",), "out/model"
-    ),
-    "prepared valid part": Kind(
-        "prepared-data/valid/*", (*TRAIN, *CLASSICAL), ("prepared-data",), "out/model"
-    ),
+    "model of a network": predictions("models/network"),
+    "model of br": predictions("models/br"),
+    "checkpoints": resumed_training("*.safetensors"),
+    "logs of a run": resumed_training("e*"),
+    "prepared folder": training("*.json"),
+    "prepared train part": training("train/*"),
+    "prepared valid part": training("valid/*"),
     "prepared test part": Kind(
-        "prepared-data/test/*", EVALUATE, ("prepared-data", "models/br"), "out/scores.json"
+        "prepared-data/test/*", EVALUATE, ("prepared-data", "models/br"), "out/s.json"
     ),
-    "prepared train part, for a network": Kind(
-        "prepared-data/train/*", (*TRAIN, *NETWORK), ("prepared-data",), "out/model"
-    ),
-    "word vectors": Kind(
-        "prepared-data/word_vectors*", (*TRAIN, *NETWORK), ("prepared-data",), "out/model"
-    ),
-    "comparison": Kind("compared/comparison.json", REPORT, ("compared",), SUMMARY),
-    "records": Kind("compared/runs/*.json", REPORT, ("compared",), SUMMARY),
+    "prepared train part, for a network": training("train/*", NETWORK),
+    "word vectors": training("word_vectors*", NETWORK),
+    "comparison": report("comparison.json"),
+    "records": report("runs/*.json"),
 }
 
 
@@ -100,7 +75,7 @@ def damaged_base(base, make_once, references):
         calls = reference.ended.calls
         at = [number for number, call in enumerate(calls, 1) if ".last." in call.path][-4]
         world = reference.new_world("stopped")
-        run(world, reference.command.work, trap=Trap(at))
+        run(world, reference.command.work, trap=(at, signal.SIGKILL))
         shutil.copytree(base, folder)
         shutil.copytree(world / "out/network.run", folder / "stopped.run")
         shutil.rmtree(world)
@@ -109,7 +84,8 @@ def damaged_base(base, make_once, references):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=kind.marks) for name, kind in KINDS.items()]
+    "name",
+    [pytest.param(name, marks=[pytest.mark.short] * (not n)) for n, name in enumerate(KINDS)],
 )
 def test_damage_is_refused_or_changes_nothing(name, request, tmp_path, tries, few, chance):
     kind = KINDS[name]

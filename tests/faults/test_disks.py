@@ -19,71 +19,67 @@ CAN_OVERRIDE_MODES = 1 << 1 | 1 << 2  # capabilities of root: to write, and to r
 
 @pytest.fixture
 def disk(tmp_path):
-    """A file system of its own, in memory; its size can be changed."""
+    """A file system of its own, in memory, and a function to change its size."""
     place = tmp_path / "disk"
     place.mkdir()
 
     def resize(n_bytes):
         how = f"remount,size={n_bytes}" if place.is_mount() else f"size={n_bytes}"
         command = ["mount", "-t", "tmpfs", "-o", how, "faults", str(place)]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        mounted = subprocess.run(command, capture_output=True, text=True, check=False)
+        if mounted.returncode:
+            pytest.skip(f"a file system can only be mounted by root: {mounted.stderr}")
 
+    resize(1 << 30)
     yield place, resize
-    if place.is_mount():
-        subprocess.run(["umount", "-l", str(place)], check=True)
+    subprocess.run(["umount", "-l", str(place)], check=True)
 
 
-@pytest.mark.parametrize("command", each_command("Tagger.save", "predict"))
-def test_a_full_disk_is_refused_and_loses_nothing(command, references, tries, is_short, disk):
-    reference, (place, resize) = references[command.name], disk
-    with tries("full disk", command.name) as found:
+@each_command("Tagger.save", "predict")
+def test_a_full_disk_is_refused_and_loses_nothing(reference, tries, is_short, disk):
+    place, resize = disk
+    with tries("full disk", reference.command.name) as found:
         for n_free in FREE_PAGES[:2] if is_short else FREE_PAGES:
-            mounted = resize(1 << 30)
-            if mounted.returncode:
-                found.reason = "not tried: a file system can only be mounted by root"
-                pytest.skip(mounted.stderr)
             world = reference.new_world("world", place)
             used = os.statvfs(place)
-            n_used = used.f_blocks - used.f_bfree
-            resize((n_used + n_free) * PAGE)
-            ended = run(world, command.work)
+            resize((used.f_blocks - used.f_bfree + n_free) * PAGE)
+            ended = run(world, reference.command.work)
             problems = problems_of_refusal(reference, world, ended, "No space left")
             resize(1 << 30)
             if problems or not ended.is_done:  # otherwise there was space enough
                 found.add(problems + reference.problems_again(world), f"{n_free} pages free")
 
 
-@pytest.mark.parametrize("command", each_command())
-def test_a_limit_on_file_sizes_is_refused_and_loses_nothing(command, references, tries, few):
-    reference = references[command.name]
-    with tries("file-size limit", command.name) as found:
+@each_command()
+def test_a_limit_on_file_sizes_is_refused_and_loses_nothing(reference, tries, few):
+    with tries("file-size limit", reference.command.name) as found:
         for n_bytes in few(FILE_BYTES):
             world = reference.new_world("world")
-            ended = run(world, command.work, before=[partial(limit_files, n_bytes)])
+            limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
+            ended = run(world, reference.command.work, before=[limit])
             problems = problems_of_refusal(reference, world, ended, "File too large")
             if problems or not ended.is_done:  # otherwise no file was so large
                 found.add(problems + reference.problems_again(world), f"{n_bytes} bytes")
 
 
-@pytest.mark.parametrize("command", each_command())
-def test_a_read_only_folder_is_refused_and_loses_nothing(command, references, tries):
-    reference = references[command.name]
-    with tries("read-only folder", command.name) as found:
+@each_command()
+def test_a_read_only_folder_is_refused_and_loses_nothing(reference, tries):
+    def snapshot_kept(world):
+        return {path: each for path, each in snapshot(world).items() if "cache" not in path}
+
+    with tries("read-only folder", reference.command.name) as found:
         for name in ("out", "everything"):
             world = reference.new_world("world")
             (world / "out").mkdir(exist_ok=True)
-            folders = [each for each in (world, *world.rglob("*")) if each.is_dir()]
-            chosen = [world / "out"] if name == "out" else folders
-            before = snapshot(world)
+            folders = sorted(each for each in (world, *world.rglob("*")) if each.is_dir())
+            chosen = [world / "out"] if name == "out" else folders[::-1]
+            before = snapshot_kept(world)
             set_modes(chosen, 0o500)
-            ended = run(world, command.work, before=[obey_modes])
+            ended = run(world, reference.command.work, before=[obey_modes])
             set_modes(chosen, 0o700)
             problems = problems_of_refusal(reference, world, ended, "ermission", "not writable")
             if not ended.is_done:
-                left = snapshot(world)
-                left = {path: each for path, each in left.items() if not path.startswith("cache")}
-                before = {path: each for path, each in before.items() if path in left}
-                problems += differences(left, before)
+                problems += differences(snapshot_kept(world), before)
             found.add(problems + reference.problems_again(world), name)
 
 
@@ -101,12 +97,8 @@ def problems_of_refusal(reference, world, ended, *reasons):
     return problems
 
 
-def limit_files(n_bytes):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
-
-
 def set_modes(folders, mode):
-    for folder in sorted(folders, reverse=True):
+    for folder in folders:
         folder.chmod(mode)
 
 

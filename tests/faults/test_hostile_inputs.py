@@ -4,6 +4,7 @@ import json
 import re
 import resource
 import shutil
+from functools import partial
 
 import pytest
 from children import HUNG, run
@@ -11,26 +12,27 @@ from commands import CLASSICAL, SETTINGS
 from hostile import ARGUMENTS, GOOD, LINES, MODELS, TEXTS, seal
 from worlds import copy_parts
 
-short = pytest.mark.short
 SECONDS = 20.0
 MEMORY = 6 << 30
 BEFORE, AFTER = 3, 3  # good rows around a hostile one
 ESCAPES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and new line
 
 
-def limit_memory():
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-
-
 def run_limited(world, work):
-    return run(world, work, seconds=SECONDS, before=[limit_memory])
-
-
-def problems_of_end(ended):
-    """It must be done or refused, in time."""
+    """Run a command with the limits; return how it ends, and what is wrong with that."""
+    limit = partial(resource.setrlimit, resource.RLIMIT_AS, (MEMORY, MEMORY))
+    ended = run(world, work, seconds=SECONDS, before=[limit])
     if ended.code == HUNG:
-        return [f"not done in {SECONDS:.0f} s"]
-    return [] if ended.is_done or ended.is_refused else [f"not refused: {ended}"]
+        return ended, [f"not done in {SECONDS:.0f} s"]
+    return ended, [] if ended.is_done or ended.is_refused else [f"not refused: {ended}"]
+
+
+def write_rows(file, rows):
+    """Write JSON Lines of rows, or of lines as they are."""
+    lines = (json.dumps(row) if isinstance(row, dict) else row for row in rows)
+    file.write_bytes(
+        b"\n".join(each if isinstance(each, bytes) else each.encode() for each in lines)
+    )
 
 
 def read_strictly(file):
@@ -47,69 +49,38 @@ def world(base, tmp_path):
     return copy_parts(base, tmp_path / "world", ("data", "models/network", "models/br"))
 
 
-def write_rows(world, line):
-    """Write good rows around a hostile one."""
-    line = line.encode() if isinstance(line, str) else line
-    good = [
-        json.dumps({"text": f"{GOOD} {n}", "labels": ["sport"]}).encode()
-        for n in range(BEFORE + AFTER)
-    ]
-    rows = [*good[:BEFORE], line, *good[BEFORE:]]
-    (world / "rows.jsonl").write_bytes(b"\n".join(rows) + b"\n")
+GOOD_ROWS = [{"text": f"{GOOD} {n}", "labels": ["sport"]} for n in range(BEFORE + AFTER)]
+READING = {
+    "predict, network": ("predict", "models/network", "rows.jsonl", "--out", "out/rows.jsonl"),
+    "predict, br": ("predict", "models/br", "rows.jsonl", "--out", "out/rows.jsonl"),
+    "data prepare": ("data", "prepare", "rows.jsonl", "--out", "out", *SETTINGS),
+}
 
 
-EVERY_ROW = [
-    *(pytest.param(name, json.dumps({"text": text}), id=name) for name, text in TEXTS.items()),
-    *(pytest.param(f"row: {name}", line, id=f"row: {name}") for name, line in LINES.items()),
-]
-
-
-@pytest.mark.parametrize("model", ["network", "br"])
-def test_one_row_does_not_defeat_a_file(model, world, tries, few):
-    predict = ("predict", f"models/{model}", "rows.jsonl", "--out", "out/rows.jsonl")
-    (world / "rows.jsonl").write_text(
-        "".join(json.dumps({"text": f"{GOOD} {n}"}) + "\n" for n in range(BEFORE + AFTER))
-    )
-    assert run(world, predict).is_done
-    good = [row["labels"] for row in read_strictly(world / "out/rows.jsonl")]
-    with tries("hostile row in a file", f"predict, {model}") as found:
-        for each in few(EVERY_ROW):
-            name, line = each.values
-            write_rows(world, line)
+@pytest.mark.parametrize("name", READING)
+def test_one_row_does_not_defeat_a_file(name, world, tries, few):
+    work, written = READING[name], world / "out/rows.jsonl"
+    write_rows(world / "rows.jsonl", GOOD_ROWS)
+    assert run(world, work).is_done
+    good = [row["labels"] for row in read_strictly(written)] if written.exists() else None
+    hostile = {name: {"text": text, "labels": ["sport"]} for name, text in TEXTS.items()} | LINES
+    with tries("hostile row in a file", name) as found:
+        for what in few(list(hostile)):
+            rows = [*GOOD_ROWS[:BEFORE], hostile[what], *GOOD_ROWS[BEFORE:]]
+            write_rows(world / "rows.jsonl", rows)
             for skip in ((), ("--on-bad-row", "skip")):
                 shutil.rmtree(world / "out")
-                ended = run_limited(world, (*predict, *skip))
-                problems = problems_of_end(ended)
-                if ended.is_done:
-                    rows = read_strictly(world / "out/rows.jsonl")
-                    kept = [row["labels"] for row in rows]
+                ended, problems = run_limited(world, (*work, *skip))
+                if ended.is_done and good:
+                    kept = [row["labels"] for row in read_strictly(written)]
                     if kept[:BEFORE] + kept[-AFTER:] != good:
                         problems.append("other rows have other labels")
-                elif not problems and skip:
+                elif not ended.is_done and not problems and skip:
                     problems.append(f"refused in spite of --on-bad-row skip: {ended}")
-                elif not problems and "line 4" not in ended.output:
+                elif not ended.is_done and not problems and "line 4" not in ended.output:
                     problems.append(f"the row is not named: {ended}")
-                found.add(problems, name)
-
-
-def test_one_row_does_not_defeat_a_preparation(world, tries, few):
-    with tries("hostile row in a file", "data prepare") as found:
-        for each in few(EVERY_ROW):
-            name, line = each.values
-            if isinstance(line, str) and name in TEXTS:
-                line = json.dumps({"text": TEXTS[name], "labels": ["sport"]})
-            write_rows(world, line)
-            for skip in ((), ("--on-bad-row", "skip")):
-                shutil.rmtree(world / "prepared", ignore_errors=True)
-                work = ("data", "prepare", "rows.jsonl", "--out", "prepared", *SETTINGS, *skip)
-                ended = run_limited(world, work)
-                problems = problems_of_end(ended)
-                if not problems and not ended.is_done:
-                    if skip:
-                        problems.append(f"refused in spite of --on-bad-row skip: {ended}")
-                    elif "line 4" not in ended.output:
-                        problems.append(f"the row is not named: {ended}")
-                found.add(problems, name)
+                found.add(problems, what)
+                (world / "out").mkdir(exist_ok=True)
 
 
 def test_a_hostile_model_is_refused_or_harmless(world, tries, few):
@@ -121,8 +92,7 @@ def test_a_hostile_model_is_refused_or_harmless(world, tries, few):
             shutil.copytree(world / "models/network", world / "models/hostile")
             MODELS[name](world / "models/hostile")
             seal(world / "models/hostile")
-            ended = run_limited(world, predict)
-            problems = problems_of_end(ended)
+            ended, problems = run_limited(world, predict)
             if ended.is_done:
                 try:
                     read_strictly(world / "out/rows.jsonl")
@@ -137,8 +107,7 @@ def test_a_hostile_model_is_refused_or_harmless(world, tries, few):
 def test_impossible_arguments_are_refused_in_one_line(world, tries, few):
     with tries("impossible arguments", "train, predict, calibrate") as found:
         for name in few(list(ARGUMENTS)):
-            ended = run_limited(world, ARGUMENTS[name])
-            problems = problems_of_end(ended)
+            _, problems = run_limited(world, ARGUMENTS[name])
             found.add([f"{name}: {each}" for each in problems], name)
             shutil.rmtree(world / "out", ignore_errors=True)
 
@@ -172,16 +141,13 @@ def test_control_characters_do_not_reach_the_terminal(world, tries):
         {"id": f"{ESCAPE}{n}", "text": f"{GOOD} {n}", "labels": [ESCAPE, f"{ESCAPE}{n % 3}"]}
         for n in range(30)
     ]
-    text = "".join(json.dumps(row) + "\n" for row in rows)
     for split in ("train", "valid", "test"):
-        (world / "escapes" / f"{split}.jsonl").write_text(text)
-    (world / "escapes/bad.jsonl").write_text(
-        json.dumps({"id": ESCAPE, "text": "a", "labels": ESCAPE}) + "\n"
-    )
+        write_rows(world / "escapes" / f"{split}.jsonl", rows)
+    bad = {"id": ESCAPE, "text": "a", "labels": ESCAPE}
+    write_rows(world / "escapes/bad.jsonl", [bad])
     with tries("control characters in names", "all that prints them") as found:
         for name, work in SHOWING.items():
-            ended = run_limited(world, work)
-            problems = problems_of_end(ended)
+            ended, problems = run_limited(world, work)
             if ESCAPES.search(ended.output):
                 problems.append(f"{name}: a control character was printed")
             found.add(problems, name)
@@ -200,7 +166,7 @@ def test_a_valid_part_that_cannot_calibrate_costs_no_model(method, world, tries)
     settings = SETTINGS if method != "br" else CLASSICAL[2:]
     with tries("valid part that cannot calibrate", f"train {method}") as found:
         for name, rows in VALID.items():
-            (world / "valid.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+            write_rows(world / "valid.jsonl", rows)
             shutil.rmtree(world / "out", ignore_errors=True)
             work = ("train", "data/train.jsonl", "--valid", "valid.jsonl", "--method", method)
             ended = run(world, (*work, "--out", "out/model", *settings))

@@ -2,24 +2,28 @@
 
 import signal
 import time
+from contextlib import suppress
 
 import pytest
-from children import Child, Trap, choose_calls, run
-from commands import BY_NAME, each_command
+from children import Child, choose_calls, run
+from commands import each_command
 
-TRAIN = BY_NAME["train set-rnn-exact"]
-N_RANDOM = 10
-N_KILLS = 8
+N_RANDOM, N_KILLS = 10, 8
 
 
-@pytest.mark.parametrize("command", each_command("Tagger.save", "predict", "calibrate"))
-def test_a_kill_at_every_call_loses_nothing(command, references, tries, few):
-    reference = references[command.name]
+@pytest.fixture
+def training(references):
+    return references["train set-rnn-exact"]
+
+
+@each_command("Tagger.save", "predict", "calibrate")
+def test_a_kill_at_every_call_loses_nothing(reference, tries, few):
+    command = reference.command
     with tries("kill -9 at every file-system call", command.name) as found:
         calls = reference.ended.calls
         for number in few(choose_calls(calls), command.most_tries):
             world = reference.new_world("world")
-            ended = run(world, command.work, trap=Trap(number))
+            ended = run(world, command.work, trap=(number, signal.SIGKILL))
             problems = [] if ended.code in (-signal.SIGKILL, 0) else [f"not killed: {ended}"]
             problems += reference.problems_now(world)
             if problems or not ended.is_done:  # otherwise it made fewer calls this time
@@ -27,22 +31,18 @@ def test_a_kill_at_every_call_loses_nothing(command, references, tries, few):
                 found.add(problems, f"{number} {calls[number - 1]}")
 
 
-@pytest.mark.parametrize("command", each_command())
-def test_a_kill_at_a_random_moment_loses_nothing(command, references, tries, chance):
+@each_command()
+def test_a_kill_at_a_random_moment_loses_nothing(reference, tries, chance):
     """Half of the kills reach the process alone, and half its own children too."""
-    reference = references[command.name]
-    with tries("kill -9 at random moments", command.name) as found:
+    with tries("kill -9 at random moments", reference.command.name) as found:
         for number in range(2 * N_RANDOM):  # some end before their kill
             if found.n_tries == N_RANDOM:
                 break
             world = reference.new_world("world")
             moment = chance.uniform(0.05, reference.ended.seconds)
-            child = Child(world, command.work)
+            child = Child(world, reference.command.work)
             time.sleep(moment)
-            if number % 2:
-                child.kill()
-            else:
-                child.kill_all()
+            child.kill(alone=bool(number % 2))
             ended = child.wait()
             problems = reference.problems_now(world)
             if problems or not ended.is_done:  # otherwise it ended before the kill
@@ -51,61 +51,57 @@ def test_a_kill_at_a_random_moment_loses_nothing(command, references, tries, cha
 
 @pytest.mark.short
 def test_a_training_killed_again_and_again_ends_with_the_same_bits(
-    references, tries, chance, is_short
+    training, tries, chance, is_short
 ):
-    reference = references[TRAIN.name]
-    with tries("kill -9 again and again, --resume each time", TRAIN.name) as found:
-        n_calls = len(reference.ended.calls)
-        world = reference.new_world("world")
+    with tries("kill -9 again and again, --resume each time", training.command.name) as found:
+        n_calls = len(training.ended.calls)
+        world = training.new_world("world")
         for _ in range(3 if is_short else N_KILLS):
-            trap = Trap(chance.randint(n_calls // 8, n_calls // 3))
-            ended = run(world, TRAIN.work_again, trap=trap)
+            trap = (chance.randint(n_calls // 8, n_calls // 3), signal.SIGKILL)
+            ended = run(world, training.command.work_again, trap=trap)
             problems = [] if ended.code == -signal.SIGKILL else [f"not killed: {ended}"]
-            found.add(problems + reference.problems_now(world))
-        found.add(reference.problems_again(world))
+            found.add(problems + training.problems_now(world))
+        found.add(training.problems_again(world))
 
 
 @pytest.mark.short
-def test_a_stopped_training_is_saved_and_continues(references, tries):
-    reference = references[TRAIN.name]
-    with tries("Ctrl-C and SIGTERM, then --resume", TRAIN.name) as found:
-        reference.ended  # noqa: B018
-        world = reference.new_world("world")
+def test_a_stopped_training_is_saved_and_continues(training, tries):
+    with tries("Ctrl-C and SIGTERM, then --resume", training.command.name) as found:
+        training.ended  # noqa: B018
+        world = training.new_world("world")
         last = world / "out/network.run/last.safetensors"
         for number in (signal.SIGINT, signal.SIGTERM):
             before = written_at(last)
-            child = Child(world, TRAIN.work_again)
+            child = Child(world, training.command.work_again)
             while written_at(last) == before and child.process.is_alive():
                 time.sleep(0.001)
-            child.kill(number)
+            child.kill(number, alone=True)
             ended = child.wait()
             found.add([] if ended.code == 130 else [f"not stopped: {ended}"])
-        found.add(reference.problems_again(world))
+        found.add(training.problems_again(world))
 
 
 @pytest.mark.short
-def test_a_finished_run_whose_model_was_not_written_is_kept(references, tries, few):
+def test_a_finished_run_whose_model_was_not_written_is_kept(training, tries, few):
     """The same command without --resume saves it, or is refused; it never trains it again."""
-    reference = references[TRAIN.name]
-    with tries("kill -9 between the end of training and its model", TRAIN.name) as found:
-        calls = reference.ended.calls
+    with tries("kill -9 between the end of training and its model", training.command.name) as found:
+        calls = training.ended.calls
         folder = "/out/.network."
         saving = [n for n, call in enumerate(calls, 1) if call.path.startswith(folder)]
         for number in few(saving[:6]):
-            world = reference.new_world("world")
-            run(world, TRAIN.work, trap=Trap(number))
+            world = training.new_world("world")
+            run(world, training.command.work, trap=(number, signal.SIGKILL))
             run_files = {each: written_at(each) for each in world.glob("out/network.run/best-*")}
-            ended = run(world, TRAIN.work)
+            ended = run(world, training.command.work)
             problems = [] if ended.is_done or "--resume" in ended.output else [f"{ended}"]
             if {each: written_at(each) for each in run_files} != run_files:
                 problems.append("the finished run was deleted")
-            found.add(problems + reference.problems_again(world), f"{number} {calls[number - 1]}")
+            found.add(problems + training.problems_again(world), f"{number} {calls[number - 1]}")
 
 
 def written_at(file):
     """Return when a file was written, and which one it is."""
-    try:
+    with suppress(FileNotFoundError):
         status = file.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_mtime_ns, status.st_ino
+        return status.st_mtime_ns, status.st_ino
+    return None

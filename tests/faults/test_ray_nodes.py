@@ -7,17 +7,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from commands import TINY
 
 import setrnn
 
 METHOD = "set-rnn-exact"
-TINY = [
-    "vectors.source=none",
-    "vectors.dimensions=8",
-    "model.encoder_units=8",
-    "model.decoder_units=8",
-    "training.epochs=15",
-]
+SETTINGS = ["vectors.source=none", *TINY[3:6], "training.epochs=15"]
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +35,11 @@ def cluster():
 
 def learned(folder):
     """What a run has learned: its losses, scores and predictions, without times."""
-    record = json.loads((folder / "runs" / f"{METHOD}-0.json").read_text())
-    return without_times({name: record[name] for name in ("epochs", "scores", "test")})
-
-
-def without_times(value):
-    if isinstance(value, list):
-        return [without_times(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    return {name: without_times(each) for name, each in value.items() if "second" not in name}
+    record = json.loads(
+        (folder / "runs" / f"{METHOD}-0.json").read_text(),
+        object_hook=lambda values: {name: values[name] for name in values if "second" not in name},
+    )
+    return {name: record[name] for name in ("epochs", "scores", "test")}
 
 
 def kill_node(cluster):
@@ -88,7 +78,7 @@ def test_a_run_resumes_elsewhere_with_the_same_bits(
     kill, cluster, small_prepared, tmp_path, tries, notes
 ):
     undisturbed, out = tmp_path / "undisturbed", tmp_path / "out"
-    setrnn.compare(small_prepared, [METHOD], out=undisturbed, seeds=1, settings=TINY)
+    setrnn.compare(small_prepared, [METHOD], out=undisturbed, seeds=1, settings=SETTINGS)
     struck = []
 
     def strike(event):
@@ -102,7 +92,7 @@ def test_a_run_resumes_elsewhere_with_the_same_bits(
             [METHOD],
             out=out,
             seeds=1,
-            settings=TINY,
+            settings=SETTINGS,
             ray=cluster.address,
             on_progress=strike,
         )

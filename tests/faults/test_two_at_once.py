@@ -5,7 +5,7 @@ import signal
 import time
 
 import pytest
-from children import Child, Trap, choose_calls, run
+from children import Child, choose_calls, run
 from commands import BY_NAME, CLASSICAL, COMMANDS, NETWORK, each_command
 from worlds import copy_parts, differences, snapshot, state_of
 
@@ -29,29 +29,26 @@ def problems_of_both(ended):
     return problems
 
 
-@pytest.mark.parametrize("command", each_command("calibrate"))
-def test_the_same_command_twice_on_one_folder(command, references, tries, few, chance):
-    reference = references[command.name]
-    with tries("twice at once, one folder", command.name) as found:
-        reference.ended  # noqa: B018
+@each_command("calibrate")
+def test_the_same_command_twice_on_one_folder(reference, tries, few, chance):
+    reference.ended  # noqa: B018 (before the first try)
+    with tries("twice at once, one folder", reference.command.name) as found:
         for _ in few(range(N_TRIES)):
             world = reference.new_world("world")
-            children = [Child(world, command.work)]
+            children = [Child(world, reference.command.work)]
             time.sleep(chance.uniform(0, 0.1))
-            children.append(Child(world, command.work))
+            children.append(Child(world, reference.command.work))
             problems = problems_of_both([child.wait() for child in children])
             problems += reference.problems_now(world)
             found.add(problems + differences(snapshot(world), reference.files))
 
 
-@pytest.mark.parametrize("command", each_command())
-def test_the_same_command_while_the_first_is_stopped_at_a_call(command, references, tries, few):
+@each_command()
+def test_the_same_command_while_the_first_is_stopped_at_a_call(reference, tries, few):
     """The first stops at a call, the second runs to its end, then the first continues."""
-    reference = references[command.name]
-    with tries(
-        "twice at once, the second at a file-system call of the first", command.name
-    ) as found:
-        calls = reference.ended.calls
+    command, calls = reference.command, reference.ended.calls
+    fault = "twice at once, the second at a file-system call of the first"
+    with tries(fault, command.name) as found:
         for number in few(choose_calls(calls), min(2 * N_STOPS, command.most_tries // 3)):
             world = reference.new_world("world")
             ended = interleave(world, command.work, command.work, number)
@@ -60,16 +57,15 @@ def test_the_same_command_while_the_first_is_stopped_at_a_call(command, referenc
             found.add(problems, f"{number} {calls[number - 1]}")
 
 
-CACHED = [each for each in COMMANDS if each.uses_cache]
-
-
-@pytest.mark.parametrize("command", CACHED, ids=str)
-def test_the_same_command_with_a_fresh_cache(command, references, tries, few, chance):
-    reference = references[command.name]
+@pytest.mark.parametrize(
+    "reference", [each.name for each in COMMANDS if each.uses_cache], indirect=True
+)
+def test_the_same_command_with_a_fresh_cache(reference, tries, few, chance):
+    reference.ended  # noqa: B018 (before the first try)
+    command = reference.command
     own = command.work[command.work.index("--out") + 1]
     outs = [own, "out/second", "out/third", "out/fourth"]
     with tries("four at once, one fresh cache", command.name) as found:
-        reference.ended  # noqa: B018
         for _ in few(range(2 if command.most_tries < 50 else N_TRIES)):
             world = reference.new_world("world")
             shutil.rmtree(world / "cache")
@@ -81,10 +77,11 @@ def test_the_same_command_with_a_fresh_cache(command, references, tries, few, ch
             problems = [f"failed: {each}" for each in ended if not each.is_done]
             if not problems:
                 files = snapshot(world)
+                models = [model_files(files, out) for out in outs]
                 problems = [
                     f"another result: {out}"
-                    for out in outs[1:]
-                    if model_files(files, out) != model_files(files, own)
+                    for out, model in zip(outs, models, strict=True)
+                    if model != models[0]
                 ]
                 problems += [f"left over: {path}" for path in files if "/." in path]
                 n_prepared = len(list((world / "cache").iterdir()))
@@ -104,11 +101,11 @@ def model_files(files, out):
 
 def interleave(world, first, second, number):
     """Stop the first command at a call, run the second to its end, and continue the first."""
-    stopped = Child(world, first, trap=Trap(number, signal.SIGSTOP))
+    stopped = Child(world, first, trap=(number, signal.SIGSTOP))
     stopped.wait_until_stopped()
     other = Child(world, second)
     other.process.join(WAITING)  # it may wait for a lock of the first
-    stopped.kill_all(signal.SIGCONT)
+    stopped.kill(signal.SIGCONT)
     return [stopped.wait(), other.wait()]
 
 

@@ -7,13 +7,7 @@ from hypothesis import strategies as st
 
 from made_comparison import made_comparison
 from setrnn.comparison.records import GIVEN, Failure, Record, TestResults
-from setrnn.report.systems import CLASSICAL, RECURRENT, Point, find_frontier, group_by_system
-
-
-def test_the_papers_systems_are_classical_or_recurrent():
-    assert CLASSICAL == ("br", "br-support", "pcc")
-    assert len(RECURRENT) == 7
-    assert "set-rnn-exact" not in RECURRENT
+from setrnn.report.systems import Point, find_frontier, group_by_system
 
 
 def test_measures_are_those_of_the_records():
@@ -58,23 +52,10 @@ def test_probabilities_of_added_predictions_are_known_or_not():
     assert is_right.all()
 
 
-def frontier(points):
-    """Return the places of the points that no other beats."""
-    made = [Point(str(place), "set", *point, True) for place, point in enumerate(points)]
-    return [int(point.system) for point in find_frontier(made)]
-
-
-def test_the_frontier_of_known_points():
-    assert frontier([(1, 0.5), (2, 0.4), (3, 0.7), (4, 0.7), (5, 0.9)]) == [0, 2, 4]
-
-
-def test_the_best_of_equal_cost_beats_the_others():
-    assert frontier([(1, 0.3), (1, 0.8), (1, 0.8)]) == [1]
-
-
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12))
 def test_none_on_the_frontier_is_beaten_and_all_others_are(points):
-    found = frontier(points)
+    made = [Point(str(place), "set", *point, True) for place, point in enumerate(points)]
+    found = [int(point.system) for point in find_frontier(made)]
     kept = [points[place] for place in found]
     for x, y in kept:
         assert not any((a <= x and b > y) or (a < x and b >= y) for a, b in points)

@@ -13,20 +13,8 @@ from setrnn.report.label_table import labels_table
 from setrnn.report.tables import joint_systems_table, make_tables
 from setrnn.systems.registry import find_system
 
-NAMES = [
-    "objectives",
-    "systems",
-    "best-rules",
-    "rules",
-    "all-rules",
-    "differences",
-    "unseen-sets",
-    "calibration",
-    "set-sums",
-    "labels",
-    "costs",
-    "data",
-]
+NAMES = ["objectives", "systems", "best-rules", "rules", "all-rules", "differences"]
+NAMES += ["unseen-sets", "calibration", "set-sums", "labels", "costs", "data"]
 
 
 def tables_of(comparison, records, draws=199):
@@ -57,8 +45,10 @@ def row_of(table, name):
 
 
 def test_all_tables_are_made_and_every_row_has_a_cell_for_each_header(made):
-    _, _, tables, _ = made
+    _, _, tables, statistics = made
     assert list(tables) == NAMES
+    rows = [Entry(row.name, row.cells[0].text) for row in tables["all-rules"].rows]
+    assert sorted(rows, key=str) == sorted(statistics.entries, key=str)
     for table in tables.values():
         assert table.rows
         assert all(len(row.cells) == len(table.headers) for row in table.rows)
@@ -101,13 +91,6 @@ def test_best_rules_score_each_measure_by_its_rule(made):
     assert all(cell.value in (0, 1) for cell in row_of(tables["best-rules"], "mine").cells)
 
 
-def test_all_rules_has_a_row_for_every_entry(made):
-    _, _, tables, statistics = made
-    rows = [Entry(row.name, row.cells[0].text) for row in tables["all-rules"].rows]
-    assert len(rows) == len(set(rows))
-    assert set(rows) == set(statistics.entries)
-
-
 def test_rules_are_of_systems_that_emit_sequences_with_gains_corrected_over_the_table(made):
     _, _, tables, statistics = made
     table = tables["rules"]
@@ -128,20 +111,6 @@ def test_rules_are_of_systems_that_emit_sequences_with_gains_corrected_over_the_
     corrected = holm([gain.p for gain in gains])
     for cell, gain, p in zip(cells, gains, corrected, strict=True):
         assert (cell.value, cell.more["p"]) == (gain.mean, p)
-
-
-def test_large_gains_and_gains_that_stand_are_marked_apart():
-    comparison, (record,) = made_comparison(("seq2seq-rnn",), n_seeds=1)
-    nothing = [[] for _ in comparison.truth]
-    first = next(number for number, row in enumerate(comparison.truth) if row)
-    nearly = [[] if number == first else row for number, row in enumerate(comparison.truth)]
-    predicted = {"sequence": nearly, "set": comparison.truth, "f1": nothing}
-    record = replace(record, test=TestResults(predicted, {}, {}))
-    tables, _ = tables_of(comparison, [record], draws=999)
-    small, loss = tables["rules"].rows[0].cells[:2]
-    assert small.text == ".997 → 1.000 (+.003)"  # one document of 300: neither large nor sure
-    assert loss.text.endswith(" ↓ *")
-    assert loss.text.startswith(".997 → ")
 
 
 def test_differences_compare_all_pairs(made):
@@ -186,16 +155,6 @@ def test_costs_are_means_over_runs_and_empty_for_added_predictions(made):
     other, _ = tables_of(made[0], changed)
     cell = row_of(other["costs"], "set-rnn").cells[0]
     assert (cell.value, cell.text, cell.note) == (30, "30", "10 to 60")
-
-
-def test_data_counts_documents_and_labels(made):
-    comparison, _, tables, _ = made
-    table = tables["data"]
-    values = dict(zip(table.headers, (cell.value for cell in table.rows[0].cells), strict=True))
-    assert values["train documents"] == 1000
-    assert values["labels"] == comparison.n_labels
-    assert values["labels per test document"] == sum(map(len, comparison.truth)) / 100
-    assert "synthetic" in table.caption
 
 
 def test_a_system_whose_runs_all_failed_says_why_and_others_go_on_with_those_left():

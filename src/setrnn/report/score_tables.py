@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from math import inf
 from typing import Any
 
@@ -63,13 +63,11 @@ def systems_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
     columns = [make_score_column(records, bootstrap, measure, entries) for measure in MEASURES]
     headers = list(MEASURES.values())
     caption = f"Each system by its own rule, as in the paper. {MARKS} {LOWER}"
-    likelihoods = _likelihood_column(records, bootstrap, entries)
-    if any(cell.value is not None for cell in likelihoods.values()):
-        columns.append(likelihoods)
+    known = {name: entry for name, entry in entries.items() if bootstrap.has(entry, LOG_LIKELIHOOD)}
+    if known:
+        columns.append(make_score_column(records, bootstrap, LOG_LIKELIHOOD, known))
         headers.append(TRUE_SET)
         caption = f"{caption} {LIKELIHOOD}"
-        if any(cell.value is not None and not cell.note for cell in likelihoods.values()):
-            caption += " It has no interval where an older version made the records."
     return Table("systems", "Systems", caption, headers, make_rows(records, columns))
 
 
@@ -228,30 +226,6 @@ def _power_cell(
     return Cell(text, value, more={"needs seeds": float(needed.needs_seeds)})
 
 
-def _likelihood_column(
-    records: Sequence[Record], bootstrap: Bootstrap, entries: Mapping[str, Entry]
-) -> dict[str, Cell]:
-    """Make the column of log p(true set); older records have means only, without intervals.
-
-    If some systems have means only, none is marked as the best: not all were compared.
-    """
-    known = {name: entry for name, entry in entries.items() if bootstrap.has(entry, LOG_LIKELIHOOD)}
-    cells = make_score_column(records, bootstrap, LOG_LIKELIHOOD, known)
-    means = {
-        name: make_mean_cell(_recorded(records, name, LOG_LIKELIHOOD))
-        for name in entries.keys() - known.keys()
-    }
-    if any(cell.value is not None for cell in means.values()):
-        cells = {name: _without_standing(cell) for name, cell in cells.items()}
-    return cells | means
-
-
-def _without_standing(cell: Cell) -> Cell:
-    """Return a cell of a score with its interval, but without its place among the others."""
-    more = {name: value for name, value in cell.more.items() if name not in ("p", "tests")}
-    return replace(cell, is_best=False, is_tied=False, note=cell.note.partition("; ")[0], more=more)
-
-
 def _recorded(records: Sequence[Record], system: str, score: str) -> list[float | None]:
     """Return a score of each run of a system by its own rule, as it was recorded."""
     return [
@@ -262,16 +236,14 @@ def _recorded(records: Sequence[Record], system: str, score: str) -> list[float 
 
 
 def summarise_likelihoods(records: Sequence[Record], bootstrap: Bootstrap) -> dict[str, Any]:
-    """Return log p(true set) of each system as plain values, with its interval if it is known."""
+    """Return log p(true set) of each system as plain values, with its interval."""
     found: dict[str, Any] = {}
     for name, entry in own_entries(records, bootstrap).items():
-        by_seed = [each for each in _recorded(records, name, LOG_LIKELIHOOD) if each is not None]
         if bootstrap.has(entry, LOG_LIKELIHOOD):
-            found[name] = asdict(bootstrap.summary(entry, LOG_LIKELIHOOD))
-        elif by_seed:
-            found[name] = {"mean": float(np.mean(by_seed)), "n_seeds": len(by_seed)}
-        if by_seed:
-            found[name]["by_seed"] = by_seed
+            by_seed = [
+                each for each in _recorded(records, name, LOG_LIKELIHOOD) if each is not None
+            ]
+            found[name] = {**asdict(bootstrap.summary(entry, LOG_LIKELIHOOD)), "by_seed": by_seed}
     return found
 
 

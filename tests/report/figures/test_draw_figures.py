@@ -11,7 +11,6 @@ import pytest
 from made_comparison import made_comparison
 from setrnn.comparison.records import GIVEN, Failure, Record, TestResults
 from setrnn.report.figures import FIGURES, draw_figures
-from setrnn.report.figures.style import WIDTH
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -47,15 +46,11 @@ def test_a_figure_is_small_svg_with_text_and_numbers_only(name):
     root = ElementTree.fromstring(figure.svg)
     assert root.tag == f"{SVG}svg"
     assert root.get("aria-label") == figure.alt
-    assert float(root.get("width").removesuffix("pt")) == 72 * WIDTH
     assert len(texts(figure)) > 3
     assert not re.search(r"\b(nan|inf)\b", figure.svg, re.IGNORECASE)
     assert len(figure.svg.encode()) < 66_000
     assert not list(root.iter(f"{SVG}style"))  # it would reach into the page
     assert "font-family:" not in figure.svg
-    assert figure.title
-    assert figure.caption.endswith(".")
-    assert re.search(r"\d", figure.alt)
 
 
 def test_ids_are_unique_over_all_figures_and_all_references_are_met():
@@ -88,13 +83,6 @@ def test_few_systems_are_drawn(methods, n_seeds):
         assert name in texts(figures["systems"])
 
 
-def test_figures_without_numbers_are_left_out():
-    comparison, _ = made_comparison(("br",))
-    names = [figure.name for figure in draw_figures(comparison, [added(comparison)])]
-    assert names == ["systems", "rare-labels", "set-size"]
-    assert draw_figures(comparison, []) == []
-
-
 def test_failed_runs_leave_the_others_drawn():
     comparison, records = made_comparison(("br", "set-rnn", "sgm"), n_seeds=2)
     failure = Failure("DivergedError", "The loss is not a number.")
@@ -111,6 +99,8 @@ def test_failed_runs_leave_the_others_drawn():
 
 def test_added_rows_stand_beside_the_systems():
     comparison, records = made_comparison(("br", "set-rnn"), n_seeds=2)
+    bare = [figure.name for figure in draw_figures(comparison, [added(comparison)])]
+    assert bare == ["systems", "rare-labels", "set-size"]
     row = added(comparison, "theirs", **{GIVEN: [0.9] * len(comparison.truth)})
     figures = {figure.name: figure for figure in draw_figures(comparison, [*records, row])}
     for name in ("systems", "rare-labels", "set-size", "accepted", "reliability"):

@@ -1,6 +1,5 @@
 from itertools import combinations, pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +15,3 @@ def test_spread_keeps_the_order_the_gap_and_the_limits(wanted):
     for (a, x), (b, y) in combinations(zip(wanted, placed, strict=True), 2):
         if a < b:
             assert x < y
-
-
-def test_spread_moves_two_at_one_height_by_half_a_gap_each():
-    assert spread([40, 40], 10, 0, 100) == pytest.approx([35, 45])

@@ -47,19 +47,9 @@ def test_group_means_weigh_back_to_the_mean_of_all(measure):
     assert len(means) > 1
 
 
-def test_a_group_has_the_mean_of_its_members():
-    means = average_groups(np.array([[1.0, 0.0, 0.5], [1.0, 1.0, 0.5]]), np.array([4, 4, 7]))
-    assert means.tolist() == [0.75, 0.5]
-
-
 def test_the_few_largest_sets_share_a_group():
     groups = group_by_size(
         [[0]] * 500 + [[0, 1]] * 500 + [list(range(9))] * 3 + [list(range(7))] * 8
     )
     assert groups.names == ["1", "2", "7+"]
     assert np.bincount(groups.of_document)[[1, 2, 7]].tolist() == [500, 500, 11]
-
-
-def test_sets_of_one_size_are_one_group():
-    assert group_by_size([[0], [1]]).names == ["1"]
-    assert group_by_size([[]]).names == ["0"]
