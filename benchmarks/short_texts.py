@@ -5,10 +5,10 @@
     python benchmarks/short_texts.py --table RESULTS.jsonl
 
 FOLDER holds the datasets arxiv, debtags and reuters21578. A cell is one of them with 500, 2,000 or
-7,000 training documents, cut to their first 8, 20 or 50 words. `--prepare` writes one archive per
-cell, with word vectors, so that `--run` does not need the datasets. `--run`
-trains four systems per cell, mixes them, and adds a line to RESULTS.jsonl for each system when it
-is done; the same command resumes. Then, as `--table` does, it writes RESULTS.json and RESULTS.md.
+7,000 training documents, cut to their first 8, 20 or 50 words. `--prepare` writes a prepared folder
+per cell, with word vectors, so that `--run` does not need the datasets. `--run` trains four systems
+per cell, mixes them, and adds a line to RESULTS.jsonl for each system when all of the cell are
+done; the same command resumes. Then, as `--table` does, it writes RESULTS.json and RESULTS.md.
 Everything is measured on valid, each measure by the rule made for it.
 """
 
@@ -20,8 +20,8 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
@@ -36,7 +36,7 @@ MOST_VALID = 2000
 SPLIT_OFF = 1000  # valid documents of a dataset without a valid part
 SEED = 15  # of the choice of documents
 LINEAR = "br-support"
-NETWORKS = ("set-rnn", "set-rnn-exact", "sigmoid")  # the slowest first
+NETWORKS = ("set-rnn", "set-rnn-exact", "sigmoid")
 MIXTURE = "mixture"
 METHODS = (LINEAR, *NETWORKS, MIXTURE)
 MEASURED = {"instance_f1": "f1", "label_f1": "label-f1", "micro_f1": "micro-f1"}  # and their rules
@@ -58,25 +58,23 @@ def list_cells() -> list[str]:
 
 
 def prepare_cells(data: Path, out: Path, cells: Sequence[str], settings: Sequence[str]) -> None:
-    """Cut the datasets; write a prepared folder with word vectors per cell, as an archive."""
+    """Cut the datasets; write a prepared folder with word vectors per cell."""
     import setrnn
 
     out.mkdir(parents=True, exist_ok=True)
     (out / SETTINGS_FILE).write_text(json.dumps(list(settings)), encoding="utf-8")
-    work = out / "work"
-    for name in DATASETS:
+    for name, fields in DATASETS.items():
         wanted = [cell for cell in cells if cell.startswith(f"{name}-")]
-        if not wanted:
-            continue
-        parts = read_parts(data / name, DATASETS[name])
+        parts = read_parts(data / name, fields) if wanted else {}
         for cell in wanted:
-            write_cut(parts, cell, work / "texts" / cell)
-            prepared = setrnn.prepare(
-                work / "texts" / cell, out=work / "made", settings=settings, vectors=True
+            write_cut(parts, cell, out / "texts" / cell)
+            made = setrnn.prepare(
+                out / "texts" / cell, out=out / "made", settings=settings, vectors=True
             )
-            archive = pack_cell(prepared.folder, work, out / cell)
-            print(f"{cell}: {archive.stat().st_size / 1e6:.1f} MB", flush=True)
-    shutil.rmtree(work, ignore_errors=True)
+            made.folder.rename(out / cell)
+            print(cell, flush=True)
+    for folder in ("texts", "made"):
+        shutil.rmtree(out / folder, ignore_errors=True)
 
 
 def read_parts(folder: Path, fields: str) -> dict[str, list[Any]]:
@@ -110,77 +108,34 @@ def write_cut(parts: dict[str, list[Any]], cell: str, folder: Path) -> None:
         write_examples(cut, folder / f"{part}.jsonl")
 
 
-def pack_cell(prepared: Path, work: Path, place: Path) -> Path:
-    """Write an archive of a prepared folder; return the file."""
-    folder = work / "packed" / place.name
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(prepared, folder)
-    return Path(shutil.make_archive(str(place), "zip", folder))
-
-
-def unpack_cell(archive: Path, work: Path) -> None:
-    """Unpack a cell, if this was not done before."""
-    folder = work / "prepared" / archive.stem
-    if folder.exists():
-        return
-    unfinished = folder.with_name(f"{archive.stem}.{os.getpid()}")
-    shutil.unpack_archive(archive, unfinished)
-    unfinished.rename(folder)
-
-
 def run_cells(
     folder: Path,
     out: Path,
-    cells: Sequence[str],
-    n_seeds: int,
+    tasks: Sequence[tuple[str, int]],
     n_jobs: int,
     device: str,
     settings: Sequence[str],
-    seconds: float,
 ) -> None:
-    """Train and measure what RESULTS lacks; a mixture follows when its members are there."""
-    work = folder / "work"
-    stop_at = time.monotonic() + seconds
+    """Train and measure the systems of each cell and seed that RESULTS lacks."""
     settings = [*json.loads((folder / SETTINGS_FILE).read_text(encoding="utf-8")), *settings]
     done = {_key(each) for each in read_results(out) if "error" not in each}
     out.parent.mkdir(parents=True, exist_ok=True)
-    for cell in cells:
-        unpack_cell(folder / f"{cell}.zip", work)
-    waiting: list[tuple[str, int, set[str]]] = []  # cell, seed, members to train
-    tasks: list[Task] = []
-    for cell in cells:
-        for seed in range(n_seeds):
-            missing = {m for m in METHODS if (cell, m, seed) not in done}
-            if MIXTURE in missing:  # members measured on another machine must be trained again
-                models = {m: model_folder(work, cell, m, seed) for m in (*NETWORKS, LINEAR)}
-                missing |= {m for m, model in models.items() if not model.exists()}
-            members = [m for m in (*NETWORKS, LINEAR) if m in missing]
-            tasks += [(cell, method, seed) for method in members]
-            if MIXTURE in missing:
-                waiting.append((cell, seed, set(members)))
     with ProcessPoolExecutor(n_jobs, mp_context=get_context("spawn")) as pool:
-        running: dict[Future[Result], Task] = {}
-        while tasks or running or waiting:
-            if time.monotonic() > stop_at:
-                tasks, waiting = [], []
-            ready = [each for each in waiting if not each[2]]
-            waiting = [each for each in waiting if each[2]]
-            tasks = [*((cell, MIXTURE, seed) for cell, seed, _ in ready), *tasks]
-            while tasks and len(running) < n_jobs:
-                task = tasks.pop(0)
-                running[pool.submit(run_one, work, task, device, settings)] = task
-            if not running:
-                break
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                cell, method, seed = task = running.pop(future)
-                result = future.result()
-                if task not in done:
-                    with out.open("a", encoding="utf-8") as lines:
-                        lines.write(json.dumps(result) + "\n")
-                print(describe(result), flush=True)
-                for waiting_cell, waiting_seed, members in waiting:
-                    if (waiting_cell, waiting_seed) == (cell, seed):
-                        members.discard(method)
+        waiting = [
+            pool.submit(run_cell, folder, cell, seed, device, settings)
+            for cell, seed in tasks
+            if any((cell, method, seed) not in done for method in METHODS)
+        ]
+        for future in as_completed(waiting):
+            results = future.result()
+            with out.open("a", encoding="utf-8") as lines:
+                lines.writelines(json.dumps(each) + "\n" for each in results)
+            print("\n".join(map(describe, results)), flush=True)
+
+
+def run_cell(folder: Path, cell: str, seed: int, device: str, settings: list[str]) -> list[Result]:
+    """Train the systems of a cell that are not there, and mix them."""
+    return [run_one(folder, (cell, method, seed), device, settings) for method in METHODS]
 
 
 def describe(result: Result) -> str:
@@ -203,7 +158,7 @@ def run_one(work: Path, task: Task, device: str, settings: list[str]) -> Result:
     import setrnn
 
     cell, method, seed = task
-    data = work / "prepared" / cell
+    data = work / cell
     model = model_folder(work, cell, method, seed)
     result: Result = {"cell": cell, "method": method, "seed": seed}
     start = time.perf_counter()
@@ -225,8 +180,6 @@ def run_one(work: Path, task: Task, device: str, settings: list[str]) -> Result:
                 data, method, out=model, settings=settings, seed=seed, device=device
             )
             shutil.rmtree(run, ignore_errors=True)
-            result["best_epoch"] = tagger.notes.get("best_epoch")
-            result["n_epochs"] = len(tagger.notes.get("epochs", ()))
         result["seconds"] = round(time.perf_counter() - start, 1)
         result |= measure(tagger, data)
         result["constant"] = measure_constant(data)
@@ -301,7 +254,7 @@ def judge(runs: Sequence[Result], linear: float | None) -> str:
 def summarise(results: Sequence[Result]) -> list[dict[str, Any]]:
     """Return one row per cell: the mean of each measure over seeds, and a verdict, by method."""
     rows = []
-    for cell in sorted({each["cell"] for each in results}, key=_sizes):
+    for cell in sorted({each["cell"] for each in results}, key=list_cells().index):
         runs = {m: [r for r in results if (r["cell"], r["method"]) == (cell, m)] for m in METHODS}
         scores = {
             method: {name: round(fmean(run[name] for run in of), 4) for name in MEASURED}
@@ -312,11 +265,6 @@ def summarise(results: Sequence[Result]) -> list[dict[str, Any]]:
         verdicts = {m: judge(runs[m], linear) for m in METHODS if runs[m]}
         rows.append({"cell": cell, "scores": scores, "verdicts": verdicts, "ahead": _ahead(scores)})
     return rows
-
-
-def _sizes(cell: str) -> tuple[str, int, int]:
-    name, n_documents, n_words = cell.split("-")
-    return name, int(n_documents), int(n_words)
 
 
 def _ahead(scores: dict[str, dict[str, float]]) -> dict[str, bool]:
@@ -333,15 +281,12 @@ def make_table(rows: Sequence[dict[str, Any]]) -> str:
     """Return a Markdown table of all cells, and what it shows in a few lines."""
 
     def show(row: dict[str, Any], method: str) -> str:
-        if method not in row["verdicts"]:
-            return ""
         values = row["scores"].get(method, {}).values()
         shown = " / ".join(f"{value:.3f}".removeprefix("0") for value in values)
-        verdict = row["verdicts"][method]
+        verdict = row["verdicts"].get(method)
         return f"{shown} **{verdict}**".strip() if verdict else shown
 
-    def count(cells: Iterable[bool]) -> str:
-        values = list(cells)
+    def count(values: Sequence[bool]) -> str:
         return f"{sum(values)} of {len(values)}"
 
     lines = [f"| cell | {' | '.join(METHODS)} |", "|---" * (len(METHODS) + 1) + "|"]
@@ -357,7 +302,7 @@ def make_table(rows: Sequence[dict[str, Any]]) -> str:
     ]
     lines += [
         f"- {method}: within {MARGIN} of {LINEAR} or ahead in "
-        + count(row["verdicts"][method] == FINE for row in rows if method in row["verdicts"])
+        + count([row["verdicts"][method] == FINE for row in rows if method in row["verdicts"]])
         + " cells."
         for method in (*NETWORKS, MIXTURE)
     ]
@@ -387,7 +332,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes at once")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="start nothing after")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     given = parser.parse_args(arguments)
     cells = given.cells.split(",") if given.cells else list_cells()
@@ -402,18 +346,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not given.out:
             parser.error("--run needs --out")
         os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that it starts
-        if not given.cells:
-            cells = [cell for cell in cells if (given.run / f"{cell}.zip").exists()]
-        run_cells(
-            given.run,
-            given.out,
-            cells,
-            given.seeds,
-            given.jobs,
-            given.device,
-            given.set,
-            given.seconds,
-        )
+        there = [cell for cell in cells if (given.run / cell).exists()]
+        tasks = [(cell, seed) for cell in there for seed in range(given.seeds)]
+        run_cells(given.run, given.out, tasks, given.jobs, given.device, given.set)
     write_table(given.out or given.table)
 
 

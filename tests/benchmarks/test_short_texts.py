@@ -45,10 +45,8 @@ def result(method, instance_f1, cell=CELL, **other):
 
 
 def test_a_cell_travels_with_its_word_vectors(cells, monkeypatch):
-    work = cells / "work"
-    short.unpack_cell(cells / f"{CELL}.zip", work)
     monkeypatch.setattr("setrnn.data.vectors.SOURCES", {"ppmi": None})
-    prepared = Prepared(work / "prepared" / CELL)
+    prepared = Prepared(cells / CELL)
     prepared.check()
     assert [len(prepared.split(part)) for part in ("train", "valid")] == [60, 120]
     assert prepared.split("train").tokens.lengths.max() == 8  # "end" is the ninth word
@@ -58,18 +56,16 @@ def test_a_cell_travels_with_its_word_vectors(cells, monkeypatch):
 
 
 def test_systems_are_trained_mixed_and_failures_are_results(cells):
-    work = cells / "work"
-    short.unpack_cell(cells / f"{CELL}.zip", work)
     settings = [*SETTINGS, *(s for s in SMALL_OVERRIDES if not s.startswith(("vectors", "text")))]
     settings += ["training.epochs=1"]
     for method in ("br-support", "sigmoid"):
-        done = short.run_one(work, (CELL, method, 0), "cpu", settings)
+        done = short.run_one(cells, (CELL, method, 0), "cpu", settings)
         assert not done.get("error")
-        assert isinstance(setrnn.load(short.model_folder(work, CELL, method, 0)), setrnn.Tagger)
-    mixed = short.run_one(work, (CELL, short.MIXTURE, 0), "cpu", settings)
+        assert isinstance(setrnn.load(short.model_folder(cells, CELL, method, 0)), setrnn.Tagger)
+    mixed = short.run_one(cells, (CELL, short.MIXTURE, 0), "cpu", settings)
     assert mixed["instance_f1"] >= done["instance_f1"]
     assert mixed["held_out"]["f1"] >= 0
-    failed = short.run_one(work, (CELL, "set-rnn", 0), "cpu", ["model.max_labels=0"])
+    failed = short.run_one(cells, (CELL, "set-rnn", 0), "cpu", ["model.max_labels=0"])
     assert "ConfigError" in failed["error"]
 
 

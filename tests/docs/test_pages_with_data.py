@@ -17,6 +17,7 @@ from fastapi.testclient import TestClient
 
 import setrnn
 from fake_runs import install_fake_report, install_fake_runs
+from json_lines import read_rows, write_rows
 from raw_exports import FILES, write_exports
 from setrnn.cli import main
 from setrnn.comparison.run import run as run_system
@@ -92,22 +93,15 @@ def write_csv(file, header, rows, **how):
         csv.writer(stream, **how).writerows([header, *rows])
 
 
-def write_rows(file, rows):
-    Path(file).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-
-
-def read_rows(file):
-    """Read JSON Lines or CSV."""
-    if Path(file).suffix == ".csv":
-        with Path(file).open(encoding="utf-8-sig", newline="") as stream:
-            return list(csv.DictReader(stream))
-    return [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
+def read_table(file):
+    with Path(file).open(encoding="utf-8-sig", newline="") as stream:
+        return list(csv.DictReader(stream))
 
 
 def test_raw_exports_become_predictions(run):
     write_exports(Path("exports"), 60)
     run(commands_of("data.md"))
-    rows = read_rows("predicted.csv")
+    rows = read_table("predicted.csv")
     assert len(rows) == 60 * len(FILES)
     assert {row["show_id"] for row in rows} >= {"s1", "beta:s1", "gamma:s1"}
     assert rows[1]["title"] == "'=SUM(2) café"
@@ -120,7 +114,7 @@ def test_documents_to_tag_next_are_written_with_proposals(taggers, run):
     examples = islice(newsroom.examples("test"), 250)
     write_csv("untagged.csv", ("id", "text"), [(each.id, each.text) for each in examples])
     run(commands_of("data.md", "what to tag next"))
-    rows = read_rows("next.csv")
+    rows = read_table("next.csv")
     assert len(rows) == 200
     assert rows[0].keys() >= {"id", "text", "predicted_labels", "reason"}
 
@@ -139,7 +133,7 @@ def test_an_export_of_label_studio_becomes_a_model_and_its_proposals(run):
     Path("export.json").write_text(json.dumps([*tasks, {"id": 999, "data": {"text": "later"}}]))
     write_csv("new.csv", ("id", "text", "desk"), [("n1", examples[0].text, "north")])
     run(commands_of("data.md", "Label Studio"))
-    written = read_rows("tagged.jsonl")
+    written = read_rows(Path("tagged.jsonl"))
     assert [set(each["labels"]) for each in written] == [set(each.labels) for each in examples]
     again = json.loads(Path("tasks.json").read_text("utf-8"))
     assert again[0]["data"]["text"] == examples[0].text
@@ -157,14 +151,16 @@ def test_sets_are_closed_in_a_hierarchy_where_the_page_says_so(run, monkeypatch)
     write_parts("news", **sizes)
     write_parts("leaves", without_those_above, **sizes)
     Path("parents.csv").write_bytes(EMBEDDED_FILE.read_bytes())
-    texts = [{"text": each["text"], "checked": ["copper"]} for each in read_rows("news/test.jsonl")]
-    write_rows("texts.jsonl", texts)
+    texts = [
+        {"text": each["text"], "checked": ["copper"]} for each in read_rows(Path("news/test.jsonl"))
+    ]
+    write_rows(Path("texts.jsonl"), texts)
     install_fake_runs(monkeypatch, run_system)
     install_fake_report(monkeypatch)
     run(commands_of("hierarchies.md"))
 
     def sets_of(file):
-        return [each["labels"] for each in read_rows(file)]
+        return [each["labels"] for each in read_rows(Path(file))]
 
     assert all(map(TREE.is_closed, sets_of("tagged.jsonl")))
     assert not all(map(TREE.is_closed, sets_of("loose.jsonl")))
@@ -199,7 +195,7 @@ def test_incomplete_documents_are_read_trained_on_and_copied(run):
     assert [each["config"]["training"]["forgotten"] for each in configs] == [-1, 1]
     names = run_python("incomplete.md")
     assert names["evaluation"].scores.n_incomplete == 20
-    first, second = read_rows("said.jsonl")[:2]
+    first, second = read_rows(Path("said.jsonl"))[:2]
     assert (first["unknown"], second["complete"]) == (["inflation"], False)
 
 
@@ -216,9 +212,9 @@ def test_a_table_in_four_languages_becomes_models(run):
 def test_models_are_shared_over_a_hub(taggers, run, hub):
     for name in ("model", "news", "mail"):
         taggers["br"].save(name)
-    write_rows("texts.jsonl", [{"text": "The storm stopped the ski race."}])
+    write_rows(Path("texts.jsonl"), [{"text": "The storm stopped the ski race."}])
     run(commands_of("sharing.md"))
-    assert read_rows("tagged.jsonl")[0]["labels"]
+    assert read_rows(Path("tagged.jsonl"))[0]["labels"]
     assert set(hub.repositories) == {"me/news", "me/drafts", "me/mail"}
     assert hub.repositories["me/drafts"].private
     assert "v1" in hub.repositories["me/news"].tags
@@ -257,17 +253,16 @@ def test_a_raw_csv_becomes_a_served_model(run, monkeypatch):
         ]
         write_csv(name, ("nr", "headline", "body", "topics"), rows, delimiter=";")
     new = "seen by a person"  # a label of what the page exports
-    write_rows(
-        "reviewed.jsonl", [{"text": each.text, "labels": [*each.labels, new]} for each in chosen]
-    )
+    reviewed = [{"text": each.text, "labels": [*each.labels, new]} for each in chosen]
+    write_rows(Path("reviewed.jsonl"), reviewed)
     run([words for words in commands if words[0] == "setrnn"])
-    rows = read_rows("tagged.csv")
+    rows = read_table("tagged.csv")
     assert len(rows) == N_NEW
     assert {"nr", "labels", "probability", "accepted", "notes"} <= rows[0].keys()
     page, tagged = answers
     assert page.status_code == 200
     assert "sport" in tagged.json()["predictions"][0]["labels"]
-    assert len(read_rows("next.csv")) == N_CHOSEN
+    assert len(read_table("next.csv")) == N_CHOSEN
     assert new in json.loads(Path("model-2/labels.json").read_text())["labels"]
 
 
@@ -302,7 +297,7 @@ def test_a_reviewed_export_updates_a_model(small_examples, run):
         {"id": each.id, "text": each.text, "labels": [*each.labels, "checked"], "reviewed": True}
         for each in documents[:30]
     ]
-    write_rows("reviewed.jsonl", rows)
+    write_rows(Path("reviewed.jsonl"), rows)
     printed = run(commands_of("training.md", "update"))
     (update,) = [text for words, text in printed.items() if words.startswith("update")]
     assert "30 old documents are replaced" in update

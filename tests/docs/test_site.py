@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from doc_pages import ROOT, list_pages
+from doc_pages import ROOT
 
 pytest.importorskip("material")
 from mkdocs.commands.build import build
@@ -81,13 +81,6 @@ def pages(site):
     return {name: Page(file) for name, file in files.items()}
 
 
-def test_every_page_is_in_the_nav():
-    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
-    written = {page.removeprefix("docs/") for page in list_pages() if page.startswith("docs/")}
-    missing = {page for page in written if not re.search(rf"[ :]{re.escape(page)}$", nav, re.M)}
-    assert not missing, f"add {sorted(missing)} to the nav in mkdocs.yml"
-
-
 def test_links_and_anchors_lead_somewhere(site, pages):
     for here, page in pages.items():
         for link in page.links:
@@ -123,22 +116,14 @@ def test_the_reference_has_every_name(site):
         assert f"<code>{name}</code>" in text["settings"], name
     for name in set(setrnn.__all__) - {"__version__"}:
         assert f'id="setrnn{name.lower()}"' in text["api"], name
-    assert not re.search(r"<td>([\d,.]+ to [\d,.]+)?</td>\s*<td>.*</td>\s*</tr>", text["settings"])
     for name, method in METHODS.items():
         assert f"<code>{name}</code>" in text["methods"], name
         assert f"<td>{html.escape(method.prediction)}</td>" in text["methods"], name
-    assert "0x" not in text["api"]  # the address of an object
-    assert 'id="setrnnscorers"' in text["api"]
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
 
 
 @pytest.fixture(scope="module")
 def address(site):
-    handler = functools.partial(Quiet, directory=str(site))
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"

@@ -3,8 +3,7 @@ from dataclasses import replace
 import pytest
 
 from made_comparison import made_comparison
-from setrnn.report.case_studies import CaseStudies, Reading, choose_pair_case, choose_spread_case
-from setrnn.report.templates import _environment
+from setrnn.report.case_studies import Reading, choose_pair_case, choose_spread_case
 
 
 def case(document, truth, steps, sequences=None, sets=None):
@@ -36,11 +35,6 @@ SPREAD = {
 }
 
 
-def render_case_studies(records):
-    macros = _environment().get_template("case_studies.html").module
-    return str(macros.render(CaseStudies.choose(records)))
-
-
 @pytest.fixture
 def records():
     _, made = made_comparison(("seq2seq-rnn", "set-rnn"), 2, 20)
@@ -61,15 +55,6 @@ def test_a_right_set_unlike_the_best_sequence_is_chosen(records):
     chosen = choose_spread_case(with_cases(records, set_rnn_0=[wrong], seq2seq_rnn_0=[right]))
     assert chosen.system == "set-rnn"
     assert choose_spread_case(with_cases(records, set_rnn_0=[same])) is None
-
-
-def test_the_sequences_of_the_set_are_bold_and_summed(records):
-    html = render_case_studies(
-        with_cases(records, set_rnn_0=[case(2, ["a", "b"], ["a", "b"], **SPREAD)])
-    )
-    assert html.count('<tr class="is-predicted">') == 3  # two sequences, and their set
-    assert "0.4500" in html
-    assert "p&nbsp;≥&nbsp;0.4600" in html
 
 
 def test_a_pair_is_one_document_that_only_the_second_gets_right(records):

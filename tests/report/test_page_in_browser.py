@@ -94,21 +94,3 @@ def test_a_table_sorts_by_click(tab):
         values = column(tab, table, 1)
         assert values[-1] is None
         assert None not in values[:-1]
-
-
-def test_a_table_and_a_figure_can_be_saved_from_the_page_alone(browser, built, tmp_path):
-    file = tmp_path / "alone.html"
-    file.write_bytes(built.page.read_bytes())
-    tab = browser.new_page(accept_downloads=True)
-    tab.goto(file.as_uri())
-    for link, folder in ((".downloads a", "tables"), ("a.save", "figures")):
-        with tab.expect_download() as waiting:
-            tab.locator(link).first.click()
-        saved = tmp_path / waiting.value.suggested_filename
-        waiting.value.save_as(saved)
-        beside = built.page.parent / folder / saved.name
-        if folder == "tables":
-            assert saved.read_bytes() == beside.read_bytes()
-        else:
-            assert saved.read_text(encoding="utf-8").startswith("<svg")
-    tab.close()

@@ -2,15 +2,12 @@
 
 import csv
 import io
-import json
 import re
 
 import pytest
 
 from made_comparison import made_comparison
 from setrnn.comparison.statistics import Entry, bootstrap
-from setrnn.metrics import MEASURES
-from setrnn.report.build import summarise_scores
 from setrnn.report.table import Cell, Row, Table, to_csv, to_latex, to_markdown
 from setrnn.report.tables import joint_systems_table, make_tables
 
@@ -48,32 +45,6 @@ def test_every_table_reads_back_from_csv_with_its_rows_and_texts(made):
         assert all(len(row) == len(header) for row in rows)
     texts = [row[1] for row in read_csv(to_csv(made[-1][0]))[1:]]
     assert texts == [row.cells[0].text for row in made[-1][0].rows]
-
-
-def test_csv_keeps_numbers_plain_where_a_run_failed():
-    rows = [Row("a", [Cell(".5 ± .1", 0.5, more={"std": 0.1})]), Row("b", [Cell("failed")])]
-    table = Table("made", "Made", "", ["F1"], rows)
-    assert read_csv(to_csv(table)) == [
-        ["system", "F1", "F1 std", "F1 text"],
-        ["a", "0.5", "0.1", ""],
-        ["b", "", "", "failed"],
-    ]
-
-
-def test_a_summary_holds_every_score_and_p_as_plain_values(made):
-    comparison, records, statistics, _ = made
-    values = summarise_scores(comparison, records, statistics)
-    assert json.loads(json.dumps(values)) == values
-    for entry in statistics.entries:
-        for measure in MEASURES:
-            scores = values["scores"][entry.system][entry.rule][measure]
-            assert scores["mean"] == statistics.summary(entry, measure).mean
-            assert len(scores["by_seed"]) == scores["n_seeds"]
-    assert set(values["standings"]["label_f1"]["p"]) | {
-        values["standings"]["label_f1"]["best"]
-    } == {"br", "seq2seq-rnn", "set-rnn"}
-    assert len(values["differences"]["micro_f1"]) == 3
-    assert set(values["costs"]) == {record.name for record in records}
 
 
 def test_latex_has_whole_rows_and_escapes_special_characters(made):

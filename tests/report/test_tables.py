@@ -10,7 +10,7 @@ from setrnn.comparison.statistics import Entry, bootstrap, holm
 from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES
 from setrnn.report.label_table import labels_table
-from setrnn.report.tables import joint_systems_table, make_tables
+from setrnn.report.tables import make_tables
 from setrnn.systems.registry import find_system
 
 NAMES = ["objectives", "systems", "best-rules", "rules", "all-rules", "differences"]
@@ -173,31 +173,6 @@ def test_a_system_whose_runs_all_failed_says_why_and_others_go_on_with_those_lef
         assert cell.note == "MemoryError: no memory left"
     assert row_of(tables["systems"], "sigmoid").cells[0].note.endswith("2 of 3 runs")
     assert "rules" not in tables
-
-
-def test_where_all_runs_failed_there_are_tables_that_say_so():
-    comparison, (record,) = made_comparison(("br",), n_documents=20)
-    failed = replace(record, test=None, costs=None, failure=Failure("ValueError", "no"))
-    tables, _ = tables_of(comparison, [failed])
-    assert {"objectives", "systems", "costs", "data"} <= set(tables)
-    assert tables["systems"].rows[0].cells[0].text == "failed"
-
-
-def test_systems_of_several_datasets_stand_side_by_side(made):
-    comparison, records, tables, statistics = made
-    few = [record for record in records if record.method in ("br", "set-rnn")]
-    other = replace(comparison, data="other")
-    table = joint_systems_table(
-        [(comparison, records, statistics), (other, few, bootstrap(other, few, draws=99))],
-        measures=("label_f1", "hamming_loss"),
-    )
-    assert table.groups == [("made-up", 2), ("other", 2)]
-    assert table.headers == ["label-F1", "hamming loss"] * 2
-    assert [row.name for row in table.rows] == [*ERRORS, "mine"]
-    first = row_of(table, "pcc").cells
-    assert [cell.text for cell in first[2:]] == ["", ""]
-    expected = row_of(tables["systems"], "pcc").cells
-    assert list(first[:2]) == [expected[1], expected[4]]
 
 
 def test_labels_are_counted_by_hand():
