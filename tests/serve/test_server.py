@@ -145,8 +145,8 @@ def test_signals_that_come_early_stop_it(folder, tmp_path, number):
             assert process.poll() is None, printed
             time.sleep(0.01)
         process.send_signal(number)
-        assert process.wait(60) == 0
-        assert (tmp_path / "log").read_text().endswith("Stopped before it was ready.\n")
+        assert process.wait(60) == 130
+        assert (tmp_path / "log").read_text().endswith("stopped.\n")
     finally:
         process.kill()
         process.wait()

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -25,7 +22,6 @@ from setrnn.serve.settings import (
 )
 
 LIBRARIES = ("fastapi", "uvicorn", "httptools", "prometheus_client")
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def serve(
@@ -122,40 +118,18 @@ def serve(
         f"{', on this machine only' if is_local else ''}"
         f"{'; requests need an API key' if keys is not None else ''}."
     )
-    with _handled_signals():
-        note(f"Loading {', '.join(folders)} ...")
-        # Importing the libraries takes seconds: only after all arguments have been checked.
-        import torch
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server can reload its models
+    note(f"Loading {', '.join(folders)} ...")
+    # Importing the libraries takes seconds: only after all arguments have been checked.
+    import torch
 
-        from setrnn.serve.registry import Registry
-        from setrnn.serve.server import serve as serve_until_stopped
+    from setrnn.serve.registry import Registry
+    from setrnn.serve.server import serve as serve_until_stopped
 
-        # Several batches with one thread each are faster than one batch with several threads, which
-        # wait for each other at every step.
-        torch.set_num_threads(threads)
-        # After a graceful stop, the server raises the signal again: there is nothing left to do.
-        for number in STOP_SIGNALS:
-            signal.signal(number, lambda number, frame: None)
-        note(greeting)
-        registry = Registry(folders, device)
-        n_unanswered = serve_until_stopped(registry, settings, listener, keys, hosts)
-    if n_unanswered:
+    # Several batches with one thread each are faster than one batch with several threads, which
+    # wait for each other at every step.
+    torch.set_num_threads(threads)
+    note(greeting)
+    if serve_until_stopped(Registry(folders, device), settings, listener, keys, hosts):
         raise typer.Exit(1)
-
-
-@contextmanager
-def _handled_signals() -> Iterator[None]:
-    """Exit with code 0 on SIGTERM and SIGINT before the server handles signals; ignore SIGHUP."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        note("Stopped before it was ready.")
-        raise SystemExit(0)
-
-    before = {number: signal.signal(number, stop) for number in STOP_SIGNALS}
-    if hasattr(signal, "SIGHUP"):  # the models are about to load
-        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

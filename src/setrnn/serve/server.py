@@ -40,7 +40,8 @@ def serve(
     finish its request.
     """
     server = Server(registry, settings, keys, hosts)
-    server.run([listener])
+    with suppress(KeyboardInterrupt):  # uvicorn raises the signal that has stopped it again
+        server.run([listener])
     server.lines.flush()
     if server.failure is not None:
         raise server.failure
@@ -61,7 +62,9 @@ class Server(uvicorn.Server):
         keys: ApiKeys | None,
         hosts: Collection[str] | None,
     ) -> None:
-        n_open = lambda: len(self.server_state.connections)  # noqa: E731
+        def n_open() -> int:
+            return len(self.server_state.connections)
+
         config = uvicorn.Config(
             make_app(registry, settings, keys, hosts, n_open),
             http="httptools",
