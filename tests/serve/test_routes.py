@@ -153,19 +153,6 @@ def test_marginals_say_from_where_a_label_is_accepted(served, test_texts):
     assert {each["accepted_from"] for each in raw["marginals"]} == {None}
 
 
-def test_a_set_is_searched_for_once_for_prediction_and_marginals(client, served, monkeypatch):
-    system, asked = type(served[0].tagger.system), []
-    search = system.candidates
-
-    def counted(self, tokens, *arguments, **options):
-        asked.append(len(tokens))
-        return search(self, tokens, *arguments, **options)
-
-    monkeypatch.setattr(system, "candidates", counted)
-    assert client.post("/v1/tag", json={"texts": [TEXT], "marginals": True}).status_code == 200
-    assert asked == [1]
-
-
 def test_completions_are_those_of_the_library(client, tagger, test_texts):
     labels = tagger.labels.names
     known = {"present": [labels[5]], "absent": [labels[0], labels[1]]}

@@ -54,23 +54,6 @@ def test_a_queue_is_gone_through_by_keys_and_exported_as_decided(tab, rows):
     expect(tab.locator("#queue-done")).to_have_text("3 done, 1 skipped")
 
 
-def test_the_export_is_training_data(tab, rows, tmp_path, site):
-    open_queue(tab, [{**rows[0], "features": ["prices"]}, {"text": rows[1]["text"]}])
-    tab.keyboard.press("d")
-    wait_for(tab, "Document 2")
-    tab.keyboard.press("d")
-    expect(tab.locator("#export")).to_have_text("Export 2")
-    with tab.expect_download() as waiting:
-        tab.click("#export")
-    waiting.value.save_as(tmp_path / "out.jsonl")
-    first, second = open_dataset(tmp_path / "out.jsonl").require("train").read(BadRows())
-    assert first.labels == tuple(
-        site.tagger.tag([rows[0]["text"]], features=[["prices"]])[0].labels
-    )
-    assert (first.id, first.features) == (rows[0]["id"], ("prices",))
-    assert second.text == rows[1]["text"]
-
-
 def test_a_reload_keeps_place_decisions_and_done_marks(tab, site, rows):
     open_queue(tab, rows)
     tab.keyboard.press("d")
@@ -285,7 +268,7 @@ def test_what_was_read_can_be_trained_on_as_it_came(tab, tmp_path):
         {"id": 17, "text": TEXT, "labels": ["", "sport", " "], "features": [""]},
         {"id": 1.5, "text": TEXT},
         {"id": 2**60, "text": TEXT},
-        {"id": "half", "text": "\ud83d \0 \U0001f600", "labels": ["\ud83d"]},
+        {"id": "half", "text": "\ud83d \0 \U0001f600", "labels": ["\ud83d"], "features": ["f"]},
     ]
     open_queue(tab, rows)
     expect(tab.locator("#queue-hint")).to_contain_text("Lines 2, 3: 'id' must be a string, or a")
@@ -300,7 +283,7 @@ def test_what_was_read_can_be_trained_on_as_it_came(tab, tmp_path):
     (tmp_path / "train.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     first, second = open_dataset(tmp_path / "train.jsonl").require("train").read(BadRows())
     assert (first.id, set(first.labels)) == ("17", set(shown))
-    assert second.text == "\ufffd \ufffd \U0001f600"
+    assert (second.text, second.features) == ("\ufffd \ufffd \U0001f600", ("f",))
 
 
 def test_a_text_that_was_decided_about_is_not_replaced_without_a_question(tab):
