@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from setrnn.data.disk import whole_file
 from setrnn.data.example import Example
 from setrnn.data.read.delimited import joining_separator
-from setrnn.data.read.label_studio import make_prediction, write_tasks
+from setrnn.data.read.label_studio import make_result, write_tasks
 from setrnn.data.read.write import is_table, write_table
 from setrnn.errors import ConfigError, ModelError, printable
 
@@ -62,7 +62,13 @@ def write_predicted_tasks(
     tasks = (
         {
             "data": list_columns(example, id_field),
-            "predictions": [make_prediction(each.labels, each.probability, version)],
+            "predictions": [
+                {
+                    "result": make_result(each.labels),
+                    "score": each.probability,
+                    "model_version": version,
+                }
+            ],
         }
         for example, each in pairs
     )

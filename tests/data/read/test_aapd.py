@@ -47,10 +47,18 @@ def test_files_of_different_length_are_refused(tmp_path, policy, n_texts, n_labe
 @pytest.mark.parametrize(
     ("texts", "labels", "says"),
     [
-        (b"one\n\xff\nthree\n", b"a\nb\nc\n", "text_train line 2: is not UTF-8"),
+        (b"one\n\xff\nthree\n", b"a\nb\nc\n", "label_train line 2: is not UTF-8"),
         (b"one\ntwo\nthree\n", b"a\n\xff\nc\n", "label_train line 2: is not UTF-8"),
-        (b"one\nt\0wo\nthree\n", b"a\nb\nc\n", "text_train line 2: holds a NUL byte"),
-        (b"one\n" + b"w" * 500 + b"\nthree\n", b"a\nb\nc\n", "text_train line 2: is longer than"),
+        (
+            b"one\nt\0wo\nthree\n",
+            b"a\nb\nc\n",
+            "label_train line 2: holds a NUL byte",
+        ),
+        (
+            b"one\n" + b"w" * 500 + b"\nthree\n",
+            b"a\nb\nc\n",
+            "label_train line 2: is longer than",
+        ),
     ],
 )
 def test_a_bad_line_costs_one_document_and_keeps_the_pairs(tmp_path, texts, labels, says):

@@ -39,8 +39,8 @@ def write(folder, **ids):
     return [folder / f"{name}.csv" for name in ids]
 
 
-def read(data, bad_rows=None, split="train", **options):
-    dataset = open_dataset(data, ReadOptions(**options))
+def read(data, bad_rows=None, split="train", reader=None, **options):
+    dataset = open_dataset(data, ReadOptions(**options), reader)
     return list(dataset.require(split).read(bad_rows or BadRows()))
 
 
@@ -78,16 +78,12 @@ def test_a_split_in_two_files_is_refused_naming_both(tmp_path, other):
     assert other in message
 
 
-def test_a_named_format_settles_which_file_is_meant(tmp_path):
+def test_a_named_format_settles_which_file_is_meant_and_takes_any_suffix(tmp_path):
     (tmp_path / "train.jsonl").write_text(ROW)
     (tmp_path / "train.csv").write_text(CSV)
-    assert open_dataset(tmp_path, reader="csv").require("train").files[0].name == "train.csv"
-
-
-def test_a_named_format_takes_a_file_of_any_suffix(tmp_path):
     (tmp_path / "data.txt").write_text(ROW)
-    split = open_dataset(tmp_path / "data.txt", reader="jsonl").require("train")
-    assert len(list(split.read(BadRows()))) == 1
+    assert open_dataset(tmp_path, reader="csv").require("train").files[0].name == "train.csv"
+    assert ids(tmp_path / "data.txt", reader="jsonl") == ["a"]
 
 
 REFUSED = {
@@ -120,18 +116,13 @@ def test_what_holds_no_documents_is_refused_with_the_way_out(tmp_path, place):
     assert REFUSED[place] in refusal(str(tmp_path / place))
 
 
-def test_no_name_at_all_is_refused():
+def test_wrong_names_are_refused_with_the_nearest(tmp_path, monkeypatch):
+    (tmp_path / "train.jsonl").write_text(ROW)
     assert "is not the name of a file" in refusal("")
     assert "no data" in refusal([])
-
-
-def test_a_wrong_format_is_refused_with_the_nearest(tmp_path):
-    (tmp_path / "train.jsonl").write_text(ROW)
     assert "Did you mean 'jsonl'?" in refusal(tmp_path, "json")
     assert "nothing in the format 'rcv1'" in refusal(tmp_path, "rcv1")
-
-
-def test_the_embedded_corpus_is_suggested_for_a_bare_name(tmp_path, monkeypatch):
+    assert "given twice" in refusal([str(tmp_path / "*.jsonl"), tmp_path / "train.jsonl"])
     monkeypatch.chdir(tmp_path)
     assert "Did you mean 'newsroom'?" in refusal("newsrom")
 
@@ -146,44 +137,39 @@ def test_a_path_called_newsroom_is_meant_only_when_written_as_a_path(tmp_path, m
     assert "train" in open_dataset("newsroom").splits
 
 
-def test_a_folder_that_may_not_be_looked_into_is_refused(tmp_path, monkeypatch):
-    def refuse(self):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(type(tmp_path), "is_file", refuse)
-    assert "Permission denied" in refusal(tmp_path)
-
-
 def test_a_missing_split_is_named_with_those_found(tmp_path):
     (tmp_path / "test.jsonl").write_text(ROW)
     (tmp_path / "valid.jsonl").write_text(ROW)
-    dataset = open_dataset(tmp_path)
     with pytest.raises(DataError, match=r"has no 'train' part: found test, valid\. Give a folder"):
-        dataset.require("train")
+        read(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
-    [("e.jsonl", ""), ("e.jsonl", "\n \n"), ("e.csv", ""), ("e.csv", "text,labels\n")],
+    ("name", "content", "says"),
+    [
+        ("e.jsonl", "", "Add at least"),
+        ("e.jsonl", "\n \n", "Add at least"),
+        ("e.csv", "", "Add at least"),
+        ("e.csv", "text,labels\n", "Add at least"),
+        ("e.jsonl", "nonsense\n" * 12, r"can be read: 12 rows skipped\. First: e\.jsonl line 1"),
+    ],
 )
-def test_a_file_without_documents_is_refused_once_read(tmp_path, name, content):
+def test_a_file_without_documents_is_refused_once_read(tmp_path, name, content, says):
     (tmp_path / name).write_text(content)
-    split = open_dataset(tmp_path / name).require("train")
-    with pytest.raises(DataError, match=f"^{name} holds no documents. Add"):
-        list(split.read(BadRows()))
-
-
-def test_a_file_of_bad_rows_only_is_refused_with_their_number(tmp_path):
-    (tmp_path / "train.jsonl").write_text("nonsense\n" * 12)
-    split = open_dataset(tmp_path).require("train")
-    with pytest.raises(
-        DataError, match=r"can be read: 12 rows skipped\. First: train\.jsonl line 1"
-    ):
-        list(split.read(BadRows("skip")))
+    with pytest.raises(DataError, match=f"^{name} holds no documents.*{says}"):
+        read(tmp_path / name, BadRows("skip"))
 
 
 @pytest.mark.parametrize(
-    "options", [{"text_field": "title,"}, {"label_separator": ""}, {"max_row_bytes": 0}]
+    "options",
+    [
+        {"text_field": "title,"},
+        {"label_separator": ""},
+        {"max_row_bytes": 0},
+        {"id_prefix": "always"},
+        {"encoding": "klingon"},
+        {"encoding": "base64"},
+    ],
 )
 def test_options_under_which_nothing_can_be_read_are_refused(options):
     with pytest.raises(ConfigError):
@@ -199,11 +185,8 @@ def test_importing_the_readers_imports_no_heavy_library():
     assert answer.stdout.strip() == "set()"
 
 
-@pytest.fixture
-def toy(monkeypatch):
-    """A format from outside the package: one line per document, `text | label label`."""
-
-    def read(path, options, bad_rows):
+def test_a_format_from_outside_is_known_by_its_suffix_and_its_name(tmp_path, monkeypatch):
+    def read_toy(path, options, bad_rows):
         for number, line in numbered_lines(path, options.max_row_bytes):
             text, separator, labels = line.decode().strip().partition(" | ")
             if not separator:
@@ -211,53 +194,32 @@ def toy(monkeypatch):
                 continue
             yield Example(str(number), text, tuple(labels.split()))
 
-    monkeypatch.setitem(READERS, "toy", Format((".toy",), read))
+    monkeypatch.setitem(READERS, "toy", Format((".toy",), read_toy))
+    for name in ("in/train.toy", "in/dev.toy", "data.txt", "data.docx", "none/data.docx"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"{name} | x y\n")
+    assert read(tmp_path / "in") == [Example("1", "in/train.toy", ("x", "y"))]
+    assert read(tmp_path / "in", split="valid")[0].text == "in/dev.toy"
+    assert read(tmp_path / "in" / "dev.toy")[0].text == "in/dev.toy"
+    assert read(tmp_path / "data.txt", reader="toy")[0].text == "data.txt"
+    assert "toy" in refusal(tmp_path / "data.docx").partition("--format")[2]
+    assert ".toy" in refusal(tmp_path / "none")
+    assert "Did you mean 'toy'?" in refusal(tmp_path, "toys")
+    with pytest.raises(DataError, match=r"dev\.toy has no fields for known labels"):
+        read(tmp_path / "in" / "dev.toy", present_field="right")
+    (tmp_path / "bad.toy").write_text("one | x\ntwo\n")
+    with pytest.raises(BadRowError, match=r"bad\.toy line 2: has no bar"):
+        read(tmp_path / "bad.toy")
 
 
-@pytest.mark.usefixtures("toy")
-class TestAFormatFromOutside:
-    def read(self, dataset, split="train"):
-        return [(each.text, each.labels) for each in dataset.require(split).read(BadRows())]
+def test_a_format_from_outside_may_read_addresses_instead_of_paths(monkeypatch):
+    def find(place, options):
+        name = str(place).removeprefix("toy:")
+        return {"train": Split((), lambda bad_rows: iter([Example("1", name)]))}
 
-    def test_its_files_are_recognised_by_their_suffix(self, tmp_path):
-        for name in ("train", "dev"):
-            (tmp_path / f"{name}.toy").write_text(f"{name} | x y\n")
-        dataset = open_dataset(tmp_path)
-        assert self.read(dataset) == [("train", ("x", "y"))]
-        assert self.read(dataset, "valid") == [("dev", ("x", "y"))]
-        assert self.read(open_dataset(tmp_path / "dev.toy")) == [("dev", ("x", "y"))]
-
-    def test_it_can_be_named(self, tmp_path):
-        (tmp_path / "data.txt").write_text("one | x\n")
-        dataset = open_dataset(tmp_path / "data.txt", reader="toy")
-        assert self.read(dataset) == [("one", ("x",))]
-
-    def test_messages_list_it(self, tmp_path):
-        (tmp_path / "data.docx").write_text("")
-        message = refusal(tmp_path / "data.docx")
-        assert ".toy" in message
-        assert "toy" in message.partition("--format")[2]
-        assert ".toy" in refusal(tmp_path)
-        assert "Did you mean 'toy'?" in refusal(tmp_path, "toys")
-
-    def test_bad_rows_name_their_line(self, tmp_path):
-        (tmp_path / "a.toy").write_text("one | x\ntwo\n")
-        with pytest.raises(DataError, match=r"a.toy line 2: has no bar"):
-            self.read(open_dataset(tmp_path / "a.toy"))
-
-    def test_it_has_no_fields_for_known_labels(self, tmp_path):
-        (tmp_path / "a.toy").write_text("one | x\n")
-        with pytest.raises(DataError, match=r"a\.toy has no fields for known labels"):
-            self.read(open_dataset(tmp_path / "a.toy", ReadOptions(present_field="right")))
-
-    def test_it_may_read_addresses_instead_of_paths(self, monkeypatch):
-        def find(place, options):
-            name = str(place).removeprefix("toy:")
-            return {"train": Split((), lambda bad_rows: iter([Example("1", name)]))}
-
-        monkeypatch.setitem(READERS, "toy", Format(finder=find, prefix="toy:"))
-        dataset = open_dataset("toy:news")
-        assert (dataset.name, self.read(dataset)) == ("news", [("news", ())])
+    monkeypatch.setitem(READERS, "toy", Format(finder=find, prefix="toy:"))
+    assert open_dataset("toy:news").name == "news"
+    assert read("toy:news") == [Example("1", "news")]
 
 
 def test_the_format_that_the_docs_add_can_be_read(tmp_path, monkeypatch):
@@ -266,7 +228,7 @@ def test_the_format_that_the_docs_add_can_be_read(tmp_path, monkeypatch):
     monkeypatch.setitem(READERS, "lines", READERS["jsonl"])  # removed at the end
     exec(block, {})
     (tmp_path / "news.lines").write_text("Rates rise | economy markets\n")
-    (example,) = open_dataset(tmp_path / "news.lines").require("train").read(BadRows())
+    (example,) = read(tmp_path / "news.lines")
     assert (example.text, example.labels) == ("Rates rise", ("economy", "markets"))
 
 
@@ -278,38 +240,21 @@ def test_files_a_glob_and_a_folder_give_the_same_documents(tmp_path):
     assert [example.id for example in found] == ["1", "2", "3"]
     assert read(str(tmp_path / "in" / "*.csv")) == found
     assert read(tmp_path / "in") == found
-
-
-def test_formats_may_be_mixed(tmp_path):
-    write(tmp_path, a=["1"])
-    (tmp_path / "b.jsonl").write_text('{"id": "2", "text": "t", "labels": []}\n')
-    assert ids(tmp_path) == ["1", "2"]
+    (tmp_path / "in" / "c.jsonl").write_text('{"id": "4", "text": "t", "labels": []}\n')
+    assert ids(tmp_path / "in") == ["1", "2", "3", "4"]
 
 
 def test_ids_that_occur_in_two_files_get_their_names(tmp_path):
-    files, bad_rows = write(tmp_path, a=["s1", "s2"], b=["s3", "s1"]), BadRows()
-    assert ids(files, bad_rows) == ["s1", "s2", "s3", "b:s1"]
+    files, bad_rows = write(tmp_path, a=["s1", "s2", "s2"], b=["s3", "s1"]), BadRows()
+    assert ids(files, bad_rows) == ["s1", "s2", "s2", "s3", "b:s1"]
     assert len(bad_rows.notes) == 1
     assert "'b:s1'" in bad_rows.notes[0]
     assert "--id-prefix" in bad_rows.notes[0]
-
-
-def test_the_prefix_of_ids_can_be_chosen(tmp_path):
     files = write(tmp_path, a=["1"], b=["1"])
     assert ids(files, id_prefix="none") == ["1", "1"]
-    files = write(tmp_path, a=["1"], b=["2"])
-    assert ids(files, id_prefix="file") == ["a:1", "b:2"]
-    with pytest.raises(ConfigError, match="auto, file or none"):
-        ReadOptions(id_prefix="always")
-
-
-def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path):
+    assert ids(files, id_prefix="file") == ["a:1", "b:1"]
     files = [*write(tmp_path / "one", export=["1"]), *write(tmp_path / "two", export=["1"])]
     assert ids(files) == ["1", "two/export:1"]
-
-
-def test_repeated_ids_within_a_file_are_left_alone(tmp_path):
-    assert ids(write(tmp_path, a=["1", "1"], b=["2"])) == ["1", "1", "2"]
 
 
 def test_files_called_train_and_test_are_parts(tmp_path):
@@ -337,31 +282,18 @@ def test_folders_are_joined_by_their_parts(tmp_path):
 
 def test_the_source_can_be_a_feature(tmp_path):
     files = write(tmp_path, a=["1"], b=["2"])
-    assert [each.features for each in read(files, source_feature=True)] == [
-        ("source:a",),
-        ("source:b",),
-    ]
-    # Also of one file, as at prediction.
-    assert read(files[0], source_feature=True)[0].features == ("source:a",)
+    found = read(files, source_feature=True) + read(files[0], source_feature=True)
+    assert [each.features for each in found] == [("source:a",), ("source:b",), ("source:a",)]
 
 
-def test_an_empty_file_among_others_is_no_error(tmp_path):
+def test_of_several_files_one_may_be_empty_and_one_at_fault_is_named(tmp_path):
     assert ids(write(tmp_path, a=["1"], b=[])) == ["1"]
     with pytest.raises(DataError, match="holds no documents"):
         ids(write(tmp_path, a=[], b=[]))
-
-
-def test_the_file_at_fault_is_named(tmp_path):
     files = write(tmp_path, a=["1"], b=["2"])
     files[1].write_text("id,text\n1,t\n")
     with pytest.raises(DataError, match=r"b\.csv has no column 'labels'"):
         ids(files)
-
-
-def test_a_file_is_not_read_twice(tmp_path):
-    (file,) = write(tmp_path, a=["1"])
-    with pytest.raises(DataError, match=r"a\.csv is given twice"):
-        open_dataset([str(tmp_path / "*.csv"), file])
 
 
 def test_other_names_give_another_prepared_folder(tmp_path):
@@ -395,18 +327,15 @@ def test_the_format_of_standard_input_is_recognised(content, examples):
     assert read_stdin(content) == examples
 
 
-def test_the_format_of_standard_input_can_be_named():
-    assert read_stdin(b"id,text,more\n7,One,\n", "csv") == [Example("7", "One")]
-    with pytest.raises(DataError, match="stdin has no column 'text'"):
-        read_stdin(b"id,description\n7,One\n", "csv")
-
-
-@pytest.mark.parametrize("content", [b"", b"\n\n"])
-def test_empty_standard_input_is_refused(content):
-    with pytest.raises(DataError, match="stdin holds no documents"):
-        read_stdin(content)
-
-
-def test_a_line_that_cannot_be_read_is_named():
-    with pytest.raises(BadRowError, match=r"stdin line 2: is not UTF-8"):
-        read_stdin(b"One\n\xff\n")
+@pytest.mark.parametrize(
+    ("content", "reader", "says"),
+    [
+        (b"7,One\n", "csv", "stdin has no column 'text'"),
+        (b"", None, "stdin holds no documents"),
+        (b"\n\n", None, "stdin holds no documents"),
+        (b"One\n\xff\n", None, "stdin line 2: is not UTF-8"),
+    ],
+)
+def test_standard_input_without_documents_is_refused(content, reader, says):
+    with pytest.raises(DataError, match=says):
+        read_stdin(content, reader)

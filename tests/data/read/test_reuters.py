@@ -57,7 +57,7 @@ def test_texts_without_a_body_are_read(tmp_path, text, expected):
 
 
 BROKEN = {
-    "not closed": (record(2).replace(b"</REUTERS>", b""), "the record has no </REUTERS>"),
+    "not closed": (record(2).replace(b"</REUTERS>", b""), "has no </REUTERS>"),
     "no id": (record(2).replace(b"NEWID", b"ID"), "<REUTERS> must carry TOPICS, LEWISSPLIT and"),
     "no topics": (record(2).replace(b"</TOPICS>", b""), "the record has no complete <TOPICS>"),
     "no text": (record(2).replace(b"</TEXT>", b""), "the record has no complete <TEXT>"),

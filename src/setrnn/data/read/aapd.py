@@ -8,8 +8,9 @@ from itertools import zip_longest
 from pathlib import Path
 
 from setrnn.data.example import Example
-from setrnn.data.read.lines import RowProblem, decode, numbered_lines
+from setrnn.data.read.lines import decode, numbered_lines
 from setrnn.data.read.reader import BadRows, Format, ReadOptions, Split, find_files
+from setrnn.data.read.row import read_rows
 from setrnn.errors import DataError
 
 
@@ -28,22 +29,19 @@ def _read(
     files: tuple[Path, ...], split: str, options: ReadOptions, bad_rows: BadRows
 ) -> Iterator[Example]:
     """Stream documents, line by line; raise if the files differ in length."""
+
+    def make(lines: tuple[tuple[int, bytes] | None, ...], number: int) -> Example:
+        if None in lines:
+            raise DataError(
+                f"{files[lines.index(None)]} has {number - 1:,} lines, fewer than the file beside "
+                "it. They must match line by line: copy both again."
+            )
+        text, *labels = (decode(line[1], options.max_row_bytes) for line in lines if line)
+        return Example(f"{split}-{number}", text.rstrip("\r\n"), tuple(" ".join(labels).split()))
+
     streams = [numbered_lines(path, options.max_row_bytes, options.encoding) for path in files]
-    for number, lines in enumerate(zip_longest(*streams), start=1):
-        columns: list[str] = []
-        try:
-            for path, line in zip(files, lines, strict=True):
-                if line is None:
-                    raise DataError(
-                        f"{path} has {number - 1:,} lines, fewer than the file beside it. They "
-                        "must match line by line: copy both again."
-                    )
-                columns.append(decode(line[1], options.max_row_bytes).rstrip("\r\n"))
-        except RowProblem as problem:
-            bad_rows.add(f"{files[len(columns)].name} line {number}", problem)
-            continue
-        labels = columns[1].split() if len(columns) > 1 else ()
-        yield Example(f"{split}-{number}", columns[0], tuple(labels))
+    pairs = enumerate(zip_longest(*streams), start=1)
+    return read_rows(pairs, make, bad_rows, f"{' or '.join(path.name for path in files)} line")
 
 
 FORMAT = Format(finder=find, fixed_names="text_train and label_train (AAPD)")

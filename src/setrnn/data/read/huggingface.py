@@ -53,16 +53,18 @@ def _load(name: str, split: str) -> Any:  # noqa: ANN401 - the library is option
 def _read(rows: Any, name: str, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:  # noqa: ANN401
     """Stream the documents of one split."""
     make = example_maker(options, name.rpartition(" ")[2])
-    class_names = {
-        field: names for field in options.list_fields if (names := _class_names(rows, field))
-    }
+    class_names = {field: _class_names(rows, field) for field in options.list_fields}
 
     def make_with_names(row: dict[str, Any], number: int) -> Example:
-        for field, names in class_names.items():
-            row = {**row, field: _name_classes(field, row.get(field), names)}
-        return make(row, number)
+        named = {
+            field: _name_classes(field, row[field], names)
+            for field, names in class_names.items()
+            if names and isinstance(row.get(field), list)  # the row is checked for other values
+        }
+        return make({**row, **named}, number)
 
-    return read_rows(enumerate(_rows(rows, name), 1), make_with_names, bad_rows, f"{name} row")
+    numbered = enumerate(_rows(rows, name), start=1)
+    return read_rows(numbered, make_with_names, bad_rows, f"{name} row")
 
 
 def _rows(rows: Any, name: str) -> Iterator[dict[str, Any]]:  # noqa: ANN401
@@ -91,10 +93,8 @@ def _class_names(rows: Any, field: str) -> list[str] | None:  # noqa: ANN401
     return names
 
 
-def _name_classes(field: str, values: object, names: list[str]) -> object:
-    """Replace class numbers by names; leave what is not a list to the check of the row."""
-    if not isinstance(values, list):
-        return values
+def _name_classes(field: str, values: list[Any], names: list[str]) -> list[str]:
+    """Replace class numbers by names."""
     for value in values:
         if type(value) is not int or not 0 <= value < len(names):
             raise RowProblem(

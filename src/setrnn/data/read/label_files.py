@@ -17,8 +17,6 @@ from setrnn.data.read.places import EMBEDDED, EMBEDDED_FOLDER
 from setrnn.data.read.reader import ReadOptions
 from setrnn.errors import DataError, printable, shown
 
-FROM, TO = "from", "to"
-LABEL, PARENT = "label", "parent"
 # A file of parents, "newsroom" for those of the embedded corpus, or the parents themselves.
 Parents: TypeAlias = str | Path | Mapping[str, str | list[str] | tuple[str, ...]] | Hierarchy
 EMBEDDED_FILE = EMBEDDED_FOLDER / "parents.csv"
@@ -31,21 +29,21 @@ def read_label_map(path: str | Path, encoding: str | None = None) -> dict[str, s
     """
     path = Path(path)
     found: dict[str, str] = {}
-    for where, old, new in _read_pairs(path, (FROM, TO), encoding, needs_header=True):
+    for where, old, new in _read_pairs(path, ("from", "to"), encoding, needs_header=True):
         if found.setdefault(old, new) != new:
             raise DataError(
                 f"{where}: {shown(old)} becomes {shown(new)} here and {shown(found[old])} above. "
                 "Remove one."
             )
     if not found:
-        raise DataError(f"{path} names no label. Write rows of {FROM},{TO}.")
+        raise DataError(f"{path} names no label. Write rows of from,to.")
     return found
 
 
 def save_label_map(label_map: Mapping[str, str], path: Path) -> None:
     """Write a CSV file that `read_label_map` reads, whole or not at all."""
     text = io.StringIO(newline="")
-    csv.writer(text).writerows([(FROM, TO), *label_map.items()])
+    csv.writer(text).writerows([("from", "to"), *label_map.items()])
     with whole_file(path) as stream:
         stream.write(text.getvalue().encode())
 
@@ -62,7 +60,7 @@ def read_hierarchy(path: str | Path, encoding: str | None = None) -> Hierarchy:
     """
     place = EMBEDDED_FILE if path == EMBEDDED else Path(path)
     parents: dict[str, list[str]] = {}
-    for where, label, parent in _read_pairs(place, (LABEL, PARENT), encoding):
+    for where, label, parent in _read_pairs(place, ("label", "parent"), encoding):
         if label == parent:
             raise DataError(f"{where}: {shown(label)} is its own parent. Remove the row.")
         if parent in parents.get(label, ()):
@@ -73,7 +71,7 @@ def read_hierarchy(path: str | Path, encoding: str | None = None) -> Hierarchy:
         if parent:
             parents.setdefault(label, []).append(parent)
     if not parents:
-        raise DataError(f"{place} names no parent. Write rows of {LABEL},{PARENT}.")
+        raise DataError(f"{place} names no parent. Write rows of label,parent.")
     try:
         return Hierarchy(parents)
     except DataError as error:

@@ -59,13 +59,11 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
 
 
 def _load(path: Path, options: ReadOptions) -> list[Any]:
-    lines = numbered_lines(path, _WHOLE_FILE, options.encoding)
+    whole = b"".join(line for _, line in numbered_lines(path, _WHOLE_FILE, options.encoding))
     try:
-        tasks = json.loads(decode(b"".join(line for _, line in lines), _WHOLE_FILE))
+        tasks = json.loads(decode(whole, _WHOLE_FILE))
     except RowProblem as problem:
         raise DataError(f"{path} {problem}") from None
-    except DataError:
-        raise
     except (ValueError, RecursionError):
         raise DataError(f"{path} is not one JSON value, or is cut short. {_ADVICE}") from None
     if not isinstance(tasks, list):
@@ -97,7 +95,7 @@ def _join_annotators(tasks: Sequence[Any], field: str) -> list[Any]:
 def _flatten(task: Row, tag: str | None, field: str) -> dict[str, Any]:
     """Return the data of a task as a row, with its id and the labels that its annotators chose."""
     row: dict[str, Any] = {"id": task.get("id"), **task["data"]}
-    row |= {name: _choices(each) for name, each in row.items() if _has_choices(each)}
+    row = {name: _choices(each) if _has_choices(each) else each for name, each in row.items()}
     row.pop(field, None)
     annotations = _list_annotations(task)
     final = [each for each in annotations if each.get("ground_truth")] or annotations
@@ -123,16 +121,9 @@ def _find_tag(path: Path, tasks: Sequence[Any], options: ReadOptions) -> str | N
     field = options.labels_field
     if field in names or not options.require_labels:
         return field if field in names else min(names, default=None)
-    listed = printable(", ".join(sorted(names)))
-    if len(names) > 1:
-        raise DataError(
-            f"{path} has choices of several tags ({listed}). Name one with --labels-field."
-        )
-    if names and field != ReadOptions.labels_field:
-        raise DataError(
-            f"{path} has no choices of a tag '{printable(field)}': it has {listed}. Name the right "
-            "one with --labels-field."
-        )
+    if len(names) > 1 or (names and field != ReadOptions.labels_field):
+        listed = printable(", ".join(sorted(names)))
+        raise DataError(f"{path} has choices of: {listed}. Name one of these with --labels-field.")
     if results and not names:
         types = ", ".join(sorted({str(each.get("type")) for each in results}))
         raise DataError(
@@ -175,11 +166,6 @@ def make_result(
         return []
     names = {"from_name": from_name, "to_name": to_name, "type": CHOICES}
     return [{**names, "value": {CHOICES: list(labels)}}]
-
-
-def make_prediction(labels: Sequence[str], score: float, version: str) -> dict[str, Any]:
-    """Return a prediction of a task, which Label Studio shows as a pre-annotation."""
-    return {"result": make_result(labels), "score": score, "model_version": version}
 
 
 def write_tasks(tasks: Iterable[Row], stream: BinaryIO) -> int:

@@ -5,9 +5,11 @@ The test split is those of the four `pt` files that the folder holds.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from sys import intern
 
 from setrnn.data.example import Example
 from setrnn.data.read.lines import RowProblem, decode, numbered_lines, numbered_records
@@ -15,22 +17,16 @@ from setrnn.data.read.reader import BadRows, Format, ReadOptions, Split
 from setrnn.data.read.row import read_rows
 from setrnn.errors import DataError, shown
 
-TOKEN_FILES = {
-    "train": ("lyrl2004_tokens_train.dat",),
-    "test": tuple(f"lyrl2004_tokens_test_pt{part}.dat" for part in range(4)),
-}
+TOKEN_FILES = {"train": "lyrl2004_tokens_train.dat", "test": "lyrl2004_tokens_test_pt[0-3].dat"}
 TOPICS_FILE = "rcv1-v2.topics.qrels"
-
-Topics = dict[str, tuple[str, ...]]  # by the number of the document
 
 
 def find(place: Path, options: ReadOptions) -> dict[str, Split]:
-    """Find the token files and their topics."""
-    topics = _find_packed(place / TOPICS_FILE)
+    """Find the token files and their topics, each plain or packed."""
+    topics = _find_packed(place, TOPICS_FILE)
     splits: dict[str, Split] = {}
-    for split, names in TOKEN_FILES.items():
-        tokens = [path for name in names for path in _find_packed(place / name)]
-        if not tokens:
+    for split, pattern in TOKEN_FILES.items():
+        if not (tokens := _find_packed(place, pattern)):
             continue
         if not topics and options.require_labels:
             raise DataError(
@@ -41,11 +37,11 @@ def find(place: Path, options: ReadOptions) -> dict[str, Split]:
     return splits
 
 
-def _find_packed(path: Path) -> list[Path]:
-    """Find a file under its own name or with .gz added."""
-    found = [each for each in (path, path.with_name(f"{path.name}.gz")) if each.is_file()]
-    if len(found) == 2:
-        raise DataError(f"{path.parent} holds both {path.name} and {path.name}.gz. Remove one.")
+def _find_packed(place: Path, pattern: str) -> list[Path]:
+    """Find files under their own names or with .gz added."""
+    found = sorted(each for end in ("", ".gz") for each in place.glob(pattern + end))
+    if twice := next((each for each in found if each.with_name(f"{each.name}.gz") in found), None):
+        raise DataError(f"{place} holds both {twice.name} and {twice.name}.gz. Remove one.")
     return found
 
 
@@ -53,11 +49,19 @@ def _read(
     tokens: list[Path], topics: list[Path], options: ReadOptions, bad_rows: BadRows
 ) -> Iterator[Example]:
     """Stream the documents of a split; the topics are kept in memory."""
-    labels: Topics = {}
-    for path in topics:
-        labels = _read_topics(path, options, bad_rows)
+    max_bytes = options.max_row_bytes
+    labels: dict[str, list[str]] = defaultdict(list)  # by the number of the document
 
-    def make(record: bytes, line: int) -> Example:
+    def add_topic(line: bytes, _: int) -> None:
+        fields = decode(line, max_bytes).split()
+        if fields and (len(fields) != 3 or fields[2] not in ("0", "1")):
+            raise RowProblem(
+                f"must read 'TOPIC DOCUMENT 1', got {shown(' '.join(fields))}. Correct it."
+            )
+        if fields and fields[2] == "1":
+            labels[fields[1]].append(intern(fields[0]))  # kept once for all documents
+
+    def make(record: bytes, _: int) -> Example:
         rows = [*decode(record, max_bytes).split("\n"), ""]
         head, words, *lines = map(str.strip, rows)
         number = head.removeprefix(".I").strip()
@@ -65,33 +69,14 @@ def _read(
             raise RowProblem("is not a record. Begin each with the lines '.I NUMBER' and '.W'.")
         if options.require_labels and number not in labels:
             raise RowProblem(f"document {number} is not in {TOPICS_FILE}. Use the complete file.")
-        return Example(number, " ".join(filter(None, lines)), labels.get(number, ()))
+        return Example(number, " ".join(filter(None, lines)), tuple(labels.get(number, ())))
 
-    max_bytes = options.max_row_bytes
+    for path in topics:
+        rows = numbered_lines(path, max_bytes)
+        yield from read_rows(rows, add_topic, bad_rows, f"{path.name} line")
     for path in tokens:
-        records = numbered_records(path, b".I", max_bytes)
-        yield from read_rows(records, make, bad_rows, f"{path.name} line")
-
-
-def _read_topics(path: Path, options: ReadOptions, bad_rows: BadRows) -> Topics:
-    """Read the topics of each document; documents with equal topics share one tuple."""
-    topics: Topics = {}
-    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
-    for number, line in numbered_lines(path, options.max_row_bytes):
-        try:
-            fields = decode(line, options.max_row_bytes).split()
-            if fields and (len(fields) != 3 or fields[2] not in ("0", "1")):
-                raise RowProblem(
-                    f"must read 'TOPIC DOCUMENT 1', got {shown(' '.join(fields))}. Correct it."
-                )
-        except RowProblem as problem:
-            bad_rows.add(f"{path.name} line {number}", problem)
-            continue
-        if fields and fields[2] == "1":
-            topic, document, _ = fields
-            grown = (*topics.get(document, ()), topic)
-            topics[document] = shared.setdefault(grown, grown)
-    return topics
+        rows = numbered_records(path, b".I", max_bytes)
+        yield from read_rows(rows, make, bad_rows, f"{path.name} line")
 
 
 FORMAT = Format(finder=find, fixed_names="lyrl2004_tokens_train.dat (RCV1-v2)")

@@ -27,17 +27,13 @@ _TOPIC = re.compile(r"<D>([^<]*)</D>")
 def find(place: Path, options: ReadOptions) -> dict[str, Split]:
     """Find those of reut2-000.sgm to reut2-021.sgm that exist, or read a single file."""
     found = [place] if place.name.endswith(SUFFIX) else place.glob(f"reut2-*{SUFFIX}")
-    files = sorted(path for path in found if path.is_file())
-    if not files:
-        return {}
-    return {
-        split: Split(tuple(files), partial(_read, files, split.upper(), options))
-        for split in ("train", "test")
-    }
+    files = tuple(sorted(path for path in found if path.is_file()))
+    splits = ("train", "test") if files else ()
+    return {split: Split(files, partial(_read, files, split.upper(), options)) for split in splits}
 
 
 def _read(
-    files: list[Path], split: str, options: ReadOptions, bad_rows: BadRows
+    files: tuple[Path, ...], split: str, options: ReadOptions, bad_rows: BadRows
 ) -> Iterator[Example]:
     """Stream the documents of a split."""
     for path in files:
@@ -56,23 +52,18 @@ def _document(split: str, max_bytes: int, record: bytes, line: int) -> Example |
     if attributes["LEWISSPLIT"] != split or attributes["TOPICS"] != "YES":
         return None
     check_length(len(record), max_bytes)
-    if "\0" in content:
-        raise RowProblem("holds a NUL byte. Copy the file again.")
-    if "</REUTERS>" not in content:
-        raise RowProblem("the record has no </REUTERS>. Copy the file again.")
-    topics = (_unescape(topic) for topic in _TOPIC.findall(_inside(content, "TOPICS")))
-    return Example(attributes["NEWID"], _text(content), tuple(topic for topic in topics if topic))
-
-
-def _text(content: str) -> str:
-    """Join title and body; a text without these parts (TYPE="UNPROC") is taken whole."""
-    text = _inside(content, "TEXT")
-    parts = [_inside(text, tag) for tag in ("TITLE", "BODY") if f"<{tag}>" in text]
-    # The control characters around a text (&#2; and &#3;) decode to nothing.
-    return "\n".join(_unescape(part) for part in parts or [text])
+    if "\0" in content or "</REUTERS>" not in content:
+        raise RowProblem("holds a NUL byte, or has no </REUTERS>. Copy the file again.")
+    text = _inside(content, "TEXT")  # one without these parts (TYPE="UNPROC") is taken whole
+    parts = [_inside(text, tag) for tag in ("TITLE", "BODY") if f"<{tag}>" in text] or [text]
+    topics = map(_unescape, _TOPIC.findall(_inside(content, "TOPICS")))
+    return Example(
+        attributes["NEWID"], "\n".join(map(_unescape, parts)), tuple(filter(None, topics))
+    )
 
 
 def _unescape(text: str) -> str:
+    """Decode entities; the control characters around a text (&#2; and &#3;) become nothing."""
     try:
         return html.unescape(text).strip()
     except ValueError:
