@@ -243,7 +243,7 @@ def test_a_raw_csv_becomes_a_served_model(run, monkeypatch):
     monkeypatch.setattr("setrnn.serve.server.serve", serve)
     # So slow a machine trains no networks: tests/tagging/learn/test_automatic.py does.
     slow = Speed(training=1e6, predicting=1.0)
-    monkeypatch.setattr("setrnn.tagging.learn.member_training.measure_speed", lambda *_: slow)
+    monkeypatch.setattr("setrnn.tagging.learn.automatic.measure_speed", lambda *_: slow)
     examples = newsroom.examples("train")
     for name, size in (("articles.csv", N_RAW), ("new.csv", N_NEW)):
         chosen = list(islice(examples, size))

@@ -28,6 +28,7 @@ from setrnn.systems.candidates import (
 from setrnn.systems.known import Known
 from setrnn.systems.limits import set_keys
 from setrnn.systems.mixture_candidates import MixtureCandidates, Pool, Weights
+from setrnn.systems.predicting import group_sets
 from setrnn.systems.relabelled import LABEL_IDS, RelabelledSystem
 from setrnn.systems.rules import MANY_SETS
 from setrnn.systems.system import Arrays, System
@@ -71,29 +72,16 @@ class MixtureSystem(System):
             for system, part in zip(self.systems, rows, strict=True)
         ]
         labels, is_set = unite(found, max(n_sets, len(found)), self.n_labels)
-        log_probs = np.where(is_set, self.member_log_probs(tokens, labels, found), -np.inf)
+        parts = zip(self.systems, rows, found, strict=True)
+        log_probs = np.stack([_score(*part, labels) for part in parts])
+        log_probs = np.where(is_set, log_probs, -np.inf)
         pool = Pool(labels, log_probs, tuple(found))
         return MixtureCandidates.of(pool, self.weights, known)
 
-    def member_log_probs(
-        self, tokens: Ragged, label_sets: Ids, found: Sequence[SetCandidates] = ()
-    ) -> Floats:
-        """Return log p (I, n, G) of given sets (n, G, S) by each member.
-
-        Members that found candidates are asked only for the other sets.
-        """
-        rows = self._split(tokens)
-        if not found:
-            scores = [
-                system.set_log_probs(part, label_sets)
-                for system, part in zip(self.systems, rows, strict=True)
-            ]
-        else:
-            scores = [
-                _score(system, part, each, label_sets)
-                for system, part, each in zip(self.systems, rows, found, strict=True)
-            ]
-        return np.stack(scores)
+    def member_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
+        """Return log p (I, n, G) of given sets (n, G, S) by each member."""
+        parts = zip(self.systems, self._split(tokens), strict=True)
+        return np.stack([system.set_log_probs(rows, label_sets) for system, rows in parts])
 
     def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
@@ -236,16 +224,8 @@ def _rank(found: SetCandidates) -> Floats:
 def _score(system: System, tokens: Ragged, found: SetCandidates, label_sets: Ids) -> Floats:
     """Return log p (n, K) of sets by a member, which is asked only for what it did not find."""
     log_probs: Floats = found.log_probs_of(label_sets)
-    is_asked = np.isnan(log_probs)
-    rows = np.flatnonzero(is_asked.any(axis=1))
-    if not len(rows):
-        return log_probs
-    n_asked = is_asked[rows].sum(axis=1)
-    places = np.argsort(~is_asked[rows], axis=1, kind="stable")[:, : int(n_asked.max())]
-    is_asked_place = np.arange(places.shape[1]) < n_asked[:, None]
-    sets = np.take_along_axis(label_sets[rows], places[:, :, None], axis=1)
-    sets = pack_labels(np.where(is_asked_place[:, :, None], sets, -1))
-    scores = system.set_log_probs(tokens.take(rows), sets)
-    row, column = np.nonzero(is_asked_place)
-    log_probs[rows[row], places[row, column]] = scores[row, column]
+    row, column = np.nonzero(np.isnan(log_probs))
+    if len(row):
+        documents, sets, place, rank = group_sets(row, label_sets[row, column])
+        log_probs[row, column] = system.set_log_probs(tokens.take(documents), sets)[place, rank]
     return log_probs

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from setrnn.systems.candidates import (
     list_distinct,
 )
 from setrnn.systems.known import Known, make_completions
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -154,13 +151,16 @@ class MixtureCandidates(SetCandidates):
             return super().label_size_probs(n_labels, also)
         used = self.weights.used
         tables = [self.pool.label_size_probs(member, n_labels, also) for member in used]
-        weights = self.weights.current[used]
-        aligned = AlignedTables(tables)
-        probs = np.zeros((*aligned.labels.shape, aligned.n_sizes))
-        for number, weight in enumerate(weights):
-            aligned.add(number, probs, weight)
-        empty = sum(weight * each.empty for weight, each in zip(weights, tables, strict=True))
-        return LabelSizeProbs(aligned.labels, probs, np.asarray(empty))
+        labels, place = list_distinct(np.concatenate([each.labels for each in tables], axis=1))
+        probs = np.zeros((*labels.shape, max(each.probs.shape[2] for each in tables)))  # (n, M, Z)
+        empty, start = np.zeros(len(labels)), 0
+        for weight, table in zip(self.weights.current[used], tables, strict=True):
+            document, column = np.nonzero(table.labels >= 0)
+            row, n_sizes = place[document, start + column], table.probs.shape[2]
+            probs[document, row, :n_sizes] += weight * table.probs[document, column]
+            empty += weight * table.empty
+            start += table.labels.shape[1]
+        return LabelSizeProbs(labels, probs, empty)
 
     def log_probs_of(self, label_sets: Ids) -> Floats:
         """Return log p of given sets (n, G, S), packed: (n, G), NaN if a member does not know it.
@@ -168,42 +168,11 @@ class MixtureCandidates(SetCandidates):
         A set that is a candidate is known.
         """
         log_probs = super().log_probs_of(label_sets)
-        if self.known is not None:
-            return log_probs
         rows = np.flatnonzero(np.isnan(log_probs).any(axis=1))
-        of_members: list[Floats] = []  # of the documents with a set that all members so far know
-        for each in (self.pool.found[member] for member in self.weights.used):
-            if not len(rows):
-                return log_probs
-            found = each.take(rows).log_probs_of(label_sets[rows])
-            is_kept = ~np.isnan(found).all(axis=1)
-            rows = rows[is_kept]
-            of_members = [each[is_kept] for each in (*of_members, found)]
-        mixed = Weights(self.weights.current[self.weights.used]).mix(np.stack(of_members))
-        is_unknown = np.isnan(log_probs[rows])
-        log_probs[rows] = np.where(is_unknown, mixed, log_probs[rows])
+        if self.known is not None or not len(rows):
+            return log_probs
+        used, some = self.weights.used, label_sets[rows]
+        found = [self.pool.found[member].take(rows).log_probs_of(some) for member in used]
+        mixed = Weights(self.weights.current[used]).mix(np.stack(found))
+        log_probs[rows] = np.where(np.isnan(log_probs[rows]), mixed, log_probs[rows])
         return log_probs
-
-
-class AlignedTables:
-    """The tables of members, with the same labels and sizes for all.
-
-    Args:
-        tables: p(label in the set, size of the set), with the labels that matter to each member.
-    """
-
-    def __init__(self, tables: Sequence[LabelSizeProbs]) -> None:
-        self.tables = tables
-        self.labels, self._place = list_distinct(
-            np.concatenate([each.labels for each in tables], axis=1)
-        )  # (n, M)
-        self.n_sizes = max(each.probs.shape[2] for each in tables)
-        self._ends = np.cumsum([each.labels.shape[1] for each in tables])
-
-    def add(self, number: int, probs: Floats, weight: float = 1.0) -> None:
-        """Add one of the tables, times a weight, to an array (n, M, Z)."""
-        table = self.tables[number]
-        start = self._ends[number] - table.labels.shape[1]
-        document, column = np.nonzero(table.labels >= 0)
-        row = self._place[document, start + column]
-        probs[document, row, : table.probs.shape[2]] += weight * table.probs[document, column]

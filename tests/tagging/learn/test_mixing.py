@@ -11,13 +11,12 @@ from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.metrics import LOWER_IS_BETTER
 from setrnn.models.folder import load_model, save_model
-from setrnn.systems.mixture_candidates import Weights
 from setrnn.systems.relabelled import RelabelledSystem
 from setrnn.systems.rules import RULES
 from setrnn.tagging.documents import example_batches
 from setrnn.tagging.learn.mix import join
 from setrnn.tagging.learn.mixture_weights import collect, fit_likelihood, label_log_probs
-from small_taggers import SMALL, SMALL_OVERRIDES, trained_tagger, with_thresholds
+from small_taggers import SMALL, SMALL_OVERRIDES, trained_tagger
 from tiny_transformers import save_transformer
 
 SET_RULES = [name for name, rule in RULES.items() if rule.source == "sets"]
@@ -77,43 +76,15 @@ def test_the_likelihood_is_at_least_that_of_the_best_member(mixed, members, vali
     assert mixture >= max(own)
 
 
-def test_a_mixture_is_calibrated_saved_and_loaded_to_the_bit(mixed, test_texts, tmp_path):
-    mixed.save(tmp_path / "model")
-    loaded = setrnn.load(tmp_path / "model", device="cpu")
-    assert mixed.calibration is not None
-    assert loaded.config == mixed.config
-    assert loaded.notes == mixed.notes
-    for rule in SET_RULES:
-        assert loaded.tag(test_texts, rule, top=3) == mixed.tag(test_texts, rule, top=3)
-    np.testing.assert_array_equal(loaded.predict_proba(test_texts), mixed.predict_proba(test_texts))
-    known = loaded.complete(test_texts[0], present=mixed.labels.names[:1])
-    assert known == mixed.complete(test_texts[0], present=mixed.labels.names[:1])
-
-
-@pytest.mark.parametrize("rule", SET_RULES)
-def test_a_mixture_of_one_model_is_that_model(tagger, test_texts, rule):
-    if tagger.members:
-        pytest.skip("a mixture is not mixed")
-    alone, own = with_thresholds(join([tagger])), with_thresholds(tagger)
-    pairs = zip(alone.tag(test_texts, rule), own.tag(test_texts, rule), strict=True)
-    for one, other in pairs:
-        assert one.labels == other.labels
-        assert one.probability == pytest.approx(other.probability, rel=1e-3)
-
-
-def test_the_order_of_the_members_and_copies_change_nothing(taggers, valid):
+def test_the_order_of_the_members_changes_nothing_and_copies_share_the_weight(taggers, valid):
     members, few = [taggers[name] for name in ("br", "br-support", "pcc")], valid[:60]
-    one, other = (setrnn.mix(each, few) for each in (members, members[::-1]))
-    same = setrnn.mix([*members, members[0]], few)
-    wanted = one.notes["mixture"]["rules"]
-    for found in (other, same):
-        for rule, fitted in found.notes["mixture"]["rules"].items():
-            assert fitted["mixture"] == pytest.approx(wanted[rule]["mixture"], abs=0.02)
-    found = other.notes["mixture"]["weights"][::-1]
-    assert found == pytest.approx(one.notes["mixture"]["weights"], abs=1e-3)
-    assert sum(same.notes["mixture"]["weights"][::3]) == pytest.approx(
-        one.notes["mixture"]["weights"][0], abs=5e-3
-    )
+    given = (members, members[::-1], [*members, members[0]])
+    one, other, same = (setrnn.mix(each, few).notes["mixture"] for each in given)
+    assert other["weights"][::-1] == pytest.approx(one["weights"], abs=1e-3)
+    assert sum(same["weights"][::3]) == pytest.approx(one["weights"][0], abs=5e-3)
+    for rule, fitted in one["rules"].items():
+        for each in (other, same):
+            assert each["rules"][rule]["mixture"] == pytest.approx(fitted["mixture"], abs=0.02)
 
 
 def test_members_with_different_tokenizers_and_label_orders_mix(
@@ -122,10 +93,12 @@ def test_members_with_different_tokenizers_and_label_orders_mix(
     members = [taggers["pcc"], other_br]
     assert members[0].labels.names != members[1].labels.names
     mixture = setrnn.mix(members, valid)
+    assert mixture.is_calibrated
     assert len(mixture.encoder.parts) == 2
     assert isinstance(mixture.system.systems[1], RelabelledSystem)
     mixture.save(tmp_path / "model")
     loaded = setrnn.load(tmp_path / "model")
+    assert (loaded.config, loaded.notes) == (mixture.config, mixture.notes)
     for rule in SET_RULES:
         assert loaded.tag(test_texts, rule) == mixture.tag(test_texts, rule)
     for given, kept in zip(members, loaded.members, strict=True):
@@ -144,15 +117,8 @@ def test_a_transformer_and_a_classical_system_mix(
 ):
     pytest.importorskip("transformers")
     path = save_transformer(tmp_path / "tiny")
-    config = load_config(
-        overrides=[
-            *SMALL_OVERRIDES,
-            "encoder.name=transformer",
-            f"encoder.path={path}",
-            "text.max_tokens=16",
-            "training.epochs=1",
-        ]
-    )
+    encoder = ["encoder.name=transformer", f"encoder.path={path}", "text.max_tokens=16"]
+    config = load_config(overrides=[*SMALL_OVERRIDES, *encoder, "training.epochs=1"])
     streams = {"train": lambda: iter(small_examples["train"])}
     prepared = prepare(streams, tmp_path / "prepared", "subwords", config.text, {})
     members = [taggers["br"], trained_tagger(prepared, "sigmoid", config)]
@@ -215,18 +181,6 @@ def test_a_member_that_no_rule_uses_is_left_out(taggers, valid, notes):
     assert found.notes["mixture"]["left_out"] == ["br"]
     assert len(found.members) == 1
     assert any("Left out" in text for text in notes.texts)
-
-
-def test_a_mixture_is_explained_by_the_member_with_the_most_weight(taggers, test_texts):
-    members = [taggers["br"], taggers["seq2seq-rnn"], taggers["set-rnn"]]
-    mixture = join(members, Weights(np.array([0.3, 0.2, 0.5])))
-    found = mixture.explain(test_texts[0])
-    assert (found.method, found.member) == ("mixture", "set-rnn")
-    assert set(found.predicted.labels) == set(mixture.tag(test_texts[:1])[0].labels)
-    assert "set-rnn" in found.reading_notes()[0]
-    assert "0.50" in found.reading_notes()[0]
-    mixture = join(members, Weights(np.array([0.5, 0.2, 0.3])))
-    assert mixture.explain(test_texts[0]).member == "br"
 
 
 def test_a_wider_beam_is_that_of_all_members(taggers, tmp_path):

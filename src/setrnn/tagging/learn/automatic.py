@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,9 +24,7 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import SOURCES
 from setrnn.errors import BusyError, SetRNNError, StoppedError, find_memory_problem
 from setrnn.methods import find_method
-from setrnn.metrics import MEASURES
 from setrnn.model.devices import find_device, limited_threads, threads_of_jobs
-from setrnn.models.card import note_training
 from setrnn.progress import OnProgress, log, name_notes
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.documents import LabelledDocuments, open_documents, take_documents
@@ -46,7 +44,7 @@ from setrnn.tagging.learn.member_candidates import (
     suggest_transformer,
 )
 from setrnn.tagging.learn.members import MemberPlan, MembersFolder, name_member
-from setrnn.tagging.learn.mix import join, mix_members
+from setrnn.tagging.learn.mix import mix_members
 from setrnn.tagging.learn.mixture_weights import LEAST_TO_FIT
 from setrnn.tagging.learn.planning import START_SECONDS, Planner
 from setrnn.tagging.learn.train import (
@@ -57,7 +55,6 @@ from setrnn.tagging.learn.train import (
 )
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.trust.calibrate import keep_targets, note_targets
 from setrnn.training.pool import Job, run_jobs
 from setrnn.training.run_folder import has_run, only_trainer, read_history, run_folder_of
 from setrnn.training.schedule import fit_to_data
@@ -111,7 +108,7 @@ class Automatic:
             self.folder = MembersFolder(place, tuple(each.name for each in self.candidates))
             self.folder.check(self.resume)
             self.plan = self.folder.plan
-            self.planner.used_before = self.plan.seconds
+            self.planner.started -= self.plan.seconds
             self._open_data()
             groups = self._group()
             for number, group in enumerate(groups):
@@ -285,17 +282,7 @@ class Automatic:
                     self._leave_out(name, ended.failure.message, is_warning=True)
                     continue
                 with self._leaving_out(by_name[name]):
-                    tagger = load(self.folder.place(name), self.device)
-                    self._keep(by_name[name], tagger)
-                    self._note_end(name, tagger.notes, ended.seconds)
-
-    def _note_end(self, name: str, notes: Mapping[str, Any], seconds: float) -> None:
-        self.planner.start_seconds = seconds - notes["training_seconds"]
-        if best := notes["best_epoch"]:
-            value, minutes = notes["epochs"][best - 1][self.measure], seconds / MINUTE
-            log.info(
-                f"{name}: {MEASURES[self.measure]} {value:.3f} on valid, {minutes:.1f} minutes."
-            )
+                    self._keep(by_name[name], load(self.folder.place(name), self.device))
 
     def _keep(self, candidate: Candidate, tagger: Tagger) -> None:
         """Add a member, and measure how fast it predicts."""
@@ -329,18 +316,14 @@ class Automatic:
         trained = [each for each in self.candidates if each.name in self.members]
         names = [each.name for each in trained]
         taggers = [self.members[name] for name in names]
-        if self.planner.n_valid < LEAST_TO_FIT:
-            own = {"data": self.prepared.name, "n_documents": self.planner.n_train}
-            mixture = replace(join(taggers), notes=own | note_training())
-            mixture = keep_targets(mixture, self.out)
-            note_targets(mixture)
-            check_learned(mixture, self.prepared, self.measure)
-        else:
-            needs_texts = any(each.is_pretrained for each in trained)
-            documents = self._documents(self.source if needs_texts else self.prepared)
-            mixture = mix_members(names, taggers, documents, self.out, self.on_progress)
+        needs_texts = any(each.is_pretrained for each in trained)
+        documents = self._documents(self.source if needs_texts else self.prepared)
+        mixture = mix_members(names, taggers, documents, self.out, self.on_progress)
+        if "mixture" in mixture.notes:
             score = mixture.notes["mixture"]["rules"][self.rule]["held_out"]
             warn_if_not_learned(score, self.prepared, self.measure)
+        else:
+            check_learned(mixture, self.prepared, self.measure)
         notes = {**mixture.notes, "automatic": self._describe(trained)}
         return replace(mixture, notes=notes, rule=self.rule)
 

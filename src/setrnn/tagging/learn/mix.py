@@ -33,6 +33,7 @@ from setrnn.tagging.documents import (
 )
 from setrnn.tagging.learn.mixture_weights import (
     BEST,
+    LEAST_TO_FIT,
     FittedRule,
     Outputs,
     collect,
@@ -42,7 +43,7 @@ from setrnn.tagging.learn.mixture_weights import (
 )
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.trust.calibrate import calibrate_or_warn, keep_targets
+from setrnn.tagging.trust.calibrate import calibrate_or_warn, keep_targets, note_targets
 from setrnn.tagging.trust.saved import Calibration
 
 METHOD = "mixture"
@@ -107,12 +108,19 @@ def mix_members(
     documents: LabelledDocuments,
     before: Path | Calibration | None = None,
     on_progress: OnProgress = ignore_progress,
+    weights: Weights | None = None,
 ) -> Tagger:
     """Mix taggers that are known by distinct names, and calibrate the mixture.
 
     If there is a model `before` (its folder or its calibration) with accepted predictions, the
-    mixture is calibrated to its targets.
+    mixture is calibrated to its targets. With too few documents, the mixture is not calibrated and
+    has the given weights, or equal ones.
     """
+    if (documents.n_documents or 0) < LEAST_TO_FIT:
+        mixture = replace(join(members, weights), notes=_note_data(members))
+        mixture = keep_targets(mixture, before)
+        note_targets(mixture)
+        return mixture
     mixture, documents = _fit_mixture(names, members, documents, on_progress)
     mixture = keep_targets(mixture, before)
     return calibrate_or_warn(mixture, documents, on_progress=on_progress)
@@ -134,12 +142,8 @@ def _fit_mixture(
     is_used = np.any([each.weights > 0 for each in fitted] + [default > 0], axis=0)
     kept = np.flatnonzero(is_used).tolist()
     weights = Weights(default[kept], {each.rule: each.weights[kept] for each in fitted})
-    notes = {
-        "data": members[0].notes.get("data"),
-        "n_documents": max((each.notes.get("n_documents", 0) for each in members), default=0),
-        **note_training(),
-        "mixture": _describe(names, kept, outputs, default, fitted) | {"split": documents.split},
-    }
+    described = _describe(names, kept, outputs, default, fitted) | {"split": documents.split}
+    notes = {**_note_data(members), "mixture": described}
     mixture = replace(join([members[number] for number in kept], weights), notes=notes)
     rules = {each.rule for each in members}
     if len(rules) == 1:
@@ -150,6 +154,11 @@ def _fit_mixture(
     n_documents = sum(len(batch.labels) for batch in chosen)
     read = replace(documents, batches=lambda _: iter(chosen), n_documents=n_documents)
     return mixture, read
+
+
+def _note_data(members: Sequence[Tagger]) -> dict[str, Any]:
+    n_documents = max(each.notes.get("n_documents", 0) for each in members)
+    return {"data": members[0].notes.get("data"), "n_documents": n_documents, **note_training()}
 
 
 def _open(models: Sequence[str | Path | Tagger], device: str) -> tuple[list[str], list[Tagger]]:

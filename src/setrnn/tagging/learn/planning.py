@@ -28,7 +28,7 @@ MIXING_SHARE, LEAST_MIXED = 0.2, 300  # of the budget; documents
 WORDS_PER_SECOND = {"ppmi": 150_000, "word2vec": 50_000}  # on one core, about
 VECTORS_SHARE = 0.3  # of the time left, at most, for word vectors
 CLASSICAL_SHARE = 0.1  # likewise, for the second classical system
-START_SECONDS = 8.0  # of a process that trains a network, until one was seen
+START_SECONDS = 8.0  # of a process that trains a network, about
 
 
 @dataclass
@@ -36,8 +36,7 @@ class Planner:
     """Decides what fits the time that is left; without a limit, all does."""
 
     limit: float | None  # seconds
-    started: float = field(default_factory=time.perf_counter)
-    used_before: float = 0.0  # seconds, before a resume
+    started: float = field(default_factory=time.perf_counter)  # earlier by what was used before
     n_train: int = 0
     n_valid: int = 0
     start_seconds: float = 0.0  # of a process that trains a network; 0 if it is this one
@@ -46,7 +45,7 @@ class Planner:
 
     def used(self) -> float:
         """Return the seconds used, including those before a resume."""
-        return time.perf_counter() - self.started + self.used_before
+        return time.perf_counter() - self.started
 
     def left(self) -> float:
         """Return the seconds left."""
@@ -88,28 +87,31 @@ class Planner:
         """
         plans: dict[str, MemberPlan | str] = {}
         self.expected = sum(speed.predicting for _, speed in networks.values())
-        full = [each.epochs * self._time_epoch(each, speed) for each, speed in networks.values()]
-        training = n_groups * (max(full, default=0.0) + self.start_seconds)
+        full = [
+            each.epochs * self._time_epoch(speed, each.valid_documents)
+            for each, speed in networks.values()
+        ]
+        training = n_groups * (max(full) + self.start_seconds)
         predicting = self.predicting + n_groups * self.expected
         is_enough = training + MIXING_PASSES * predicting * self.n_valid <= SAFETY * self.left()
         seconds = self.left_to_train() - self.start_seconds
         others_follow = len(networks) == 1 and n_groups > 1
         for name, (settings, speed) in networks.items():
-            n_epochs: int | None = settings.epochs
-            n_measured = settings.valid_documents
+            n_full, n_measured = settings.epochs, settings.valid_documents
             if not is_enough:
-                n_measured = self._fit_measured(settings, speed)
-            epoch_seconds = self._time_epoch(settings, speed, n_measured)
+                n_measured = self._fit_measured(speed, n_measured)
+            epoch_seconds = self._time_epoch(speed, n_measured)
+            n_epochs: int | None = n_full
             if not is_enough:
-                n_epochs = fit_epochs(settings.epochs, epoch_seconds, seconds, others_follow)
+                n_epochs = fit_epochs(n_full, epoch_seconds, seconds, others_follow)
             if n_epochs is None:
-                n_least = least_epochs(settings.epochs)
+                n_least = least_epochs(n_full)
                 minutes = n_least * epoch_seconds / MINUTE
                 plans[name] = f"{n_least} epochs would take about {minutes:.1f} minutes"
                 continue
-            is_short = (n_epochs, n_measured) != (settings.epochs, settings.valid_documents)
+            is_short = (n_epochs, n_measured) != (n_full, settings.valid_documents)
             plans[name] = MemberPlan(n_epochs, n_measured, is_short)
-            of_full = "" if n_epochs == settings.epochs else f" of {settings.epochs}"
+            of_full = "" if n_epochs == n_full else f" of {n_full}"
             log.info(
                 f"{name}: {1 / speed.training:,.0f} documents/s, {n_epochs}{of_full} epochs, about "
                 f"{n_epochs * epoch_seconds / MINUTE:.1f} minutes."
@@ -128,19 +130,15 @@ class Planner:
         n_fit = int(MIXING_SHARE * self.limit / max(MIXING_PASSES * predicting, 1e-9))
         return min(self.n_valid, MOST_TO_FIT, max(n_fit, LEAST_MIXED))
 
-    def _fit_measured(self, settings: TrainingSettings, speed: Speed) -> int:
+    def _fit_measured(self, speed: Speed, n_most: int) -> int:
         """Return so few valid documents that measuring them takes a small share of an epoch."""
         n_fit = int(MEASURING_SHARE * speed.training * self.n_train / max(speed.predicting, 1e-9))
-        n_most = max(n_fit, LEAST_MEASURED)
-        is_all = n_most >= min(self.n_valid, settings.valid_documents)
-        return settings.valid_documents if is_all else n_most
+        n_fit = max(n_fit, LEAST_MEASURED)
+        return n_most if n_fit >= min(self.n_valid, n_most) else n_fit
 
-    def _time_epoch(
-        self, settings: TrainingSettings, speed: Speed, n_measured: int | None = None
-    ) -> float:
-        """Return the seconds of an epoch; it measures as many documents as the settings say."""
-        n_most = settings.valid_documents if n_measured is None else n_measured
-        return speed.training * self.n_train + speed.predicting * min(self.n_valid, n_most)
+    def _time_epoch(self, speed: Speed, n_measured: int) -> float:
+        """Return the seconds of an epoch with so many measured documents, at most."""
+        return speed.training * self.n_train + speed.predicting * min(self.n_valid, n_measured)
 
 
 def fit_epochs(

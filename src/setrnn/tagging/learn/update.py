@@ -38,7 +38,6 @@ from setrnn.errors import ConfigError
 from setrnn.methods import find_method
 from setrnn.metrics import evaluate_label_sets
 from setrnn.model.growing import grow_weights
-from setrnn.models.card import note_training
 from setrnn.models.folder import check_model_place
 from setrnn.models.hub import name_place
 from setrnn.progress import OnProgress, count_up, ignore_progress, log, name_notes
@@ -54,8 +53,7 @@ from setrnn.tagging.documents import (
 from setrnn.tagging.learn.data import Data, Settings, list_overrides, make_source
 from setrnn.tagging.learn.distil import fingerprint
 from setrnn.tagging.learn.members import MemberPlan, MembersFolder, name_member
-from setrnn.tagging.learn.mix import join, list_names, mix_members
-from setrnn.tagging.learn.mixture_weights import LEAST_TO_FIT
+from setrnn.tagging.learn.mix import list_names, mix_members
 from setrnn.tagging.learn.train import (
     check_out,
     explain_stop,
@@ -65,7 +63,7 @@ from setrnn.tagging.learn.train import (
 )
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.trust.calibrate import calibrate_or_warn, keep_targets, note_targets
+from setrnn.tagging.trust.calibrate import calibrate_or_warn, keep_targets
 from setrnn.training.run_folder import check_run, has_run, mark_saved, only_trainer, run_folder_of
 from setrnn.training.start import Start, TrainOptions
 
@@ -344,18 +342,12 @@ class Update:
         names, members = list(updated), list(updated.values())
         documents = _open_valid(self.merged, ["old", "new"])
         n_documents = self.prepared[0].description["n_documents"]["train"]
-        own = {"data": self._data_name, "n_documents": n_documents}
-        if (documents.n_documents or 0) >= LEAST_TO_FIT:
-            calibration = self.before.calibration
-            mixed = mix_members(names, members, documents, calibration, self.on_progress)
-            return replace(mixed, notes=mixed.notes | own)
-        system = self.before.system
+        system, calibration = self.before.system, self.before.calibration
         assert isinstance(system, MixtureSystem)
         weights = system.weights if len(members) == n_before else None
-        mixture = replace(join(members, weights), notes=own | note_training())
-        mixture = keep_targets(mixture, self.before.calibration)
-        note_targets(mixture)
-        return mixture
+        mixed = mix_members(names, members, documents, calibration, self.on_progress, weights)
+        own = {"data": self._data_name, "n_documents": n_documents}
+        return replace(mixed, notes=mixed.notes | own)
 
     @cached_property
     def _measured(self) -> dict[str, LabelledDocuments]:
