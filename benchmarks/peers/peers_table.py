@@ -117,13 +117,8 @@ def make_tables(folder: Path, n_draws: int) -> Mapping[str, str]:
         raise SystemExit(
             f"{folder} has no rows of other tools: run.py --compare {folder} adds them."
         )
-    if not any(name in METHODS for name, _ in rows):
-        raise SystemExit(f"{folder} has none of our systems to compare with: {', '.join(SHOWN)}.")
     named = {find_entry(row, measure).system for row in rows for measure in MEASURES}
     draws = bootstrap(comparison, [each for each in records if each.method in named], n_draws)
-    wanted = {find_entry(row, measure) for row in rows for measure in MEASURES}
-    if missing := sorted(str(each) for each in wanted - set(draws.entries)):
-        raise SystemExit(f"{folder} has no predictions of {', '.join(missing)}.")
     return {
         f"{comparison.data} scores": scores_table(draws, rows),
         f"{comparison.data} winners": winners_table(draws, rows),

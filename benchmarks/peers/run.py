@@ -40,7 +40,6 @@ from setrnn.errors import SetRNNError
 
 HERE = Path(__file__).resolve().parent
 INSTALLED = "installed.json"
-MADE_FROM = "made_from.json"  # in OUT/data
 
 
 @dataclass(frozen=True)
@@ -137,11 +136,7 @@ def run(
     """Train a peer, choose from its scores, and return the files of predictions."""
     script = HERE / PEERS[peer].script
     done = out / "done"  # a peer is trained once: remove its folder to train it again
-    if done.is_file():
-        known = done.read_text().strip()
-        if known and options and json.loads(known) != list(options):
-            raise SystemExit(f"{out} was made with the options {known}: remove it, or leave them.")
-    else:
+    if not done.is_file():
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         if site is not None:
             environment["PYTHONPATH"] = str(site)
@@ -153,7 +148,7 @@ def run(
         if ended.returncode:
             last = (out / "log").read_text(errors="replace").splitlines()[-12:]
             raise SystemExit("\n".join([*last, f"{peer} failed: see {out / 'log'}"]))
-        done.write_text(json.dumps(list(options)))
+        done.touch()
     documents = read_data(data)
     return [
         file for scores in sorted(out.glob("*.npz")) for file in choose_and_write(documents, scores)
@@ -187,24 +182,9 @@ def main() -> None:
     chosen = parser.parse_args()
     if (chosen.environments is None) == (chosen.site is None):
         parser.error("give --environments FOLDER, or --site SITE")
-    if chosen.documents is not None and chosen.documents < 1:
-        parser.error("--documents must be at least 1")
-    if chosen.documents and chosen.compare:
-        parser.error("--compare needs all documents: leave --documents")
-    if chosen.compare:
-        Comparison.load(chosen.compare)
-    data = chosen.out / "data"
-    made_from = {
-        "data": Path(chosen.data).resolve().name,
-        "documents": chosen.documents,
-        "is_prepared": Source(chosen.data).prepared_folder is not None,
-    }
-    note = data / MADE_FROM
+    data = chosen.out / "data"  # made once: another dataset needs another OUT
     if not all((data / f"{name}.jsonl").is_file() for name in PARTS):
         write_data(chosen.data, data, chosen.documents)
-        note.write_text(json.dumps(made_from))
-    elif note.is_file() and (known := json.loads(note.read_text())) != made_from:
-        parser.error(f"{data} was made from {known}, not from {made_from}: give another --out")
     for peer in chosen.peers:
         if chosen.site is None:
             python = make_environment(peer, chosen.environments)
