@@ -69,11 +69,6 @@ def check_saved_and_loaded(tagger, folder, rule=None):
     return found
 
 
-def test_the_guide_adds_one_entry_of_every_kind(guide):
-    added = {"rare-first", "mean", "strongest-word", "three", "bars", "label-frequencies"}
-    assert added <= set().union(*DICTS)
-
-
 def test_an_objective_from_outside_trains(guide, small_prepared, tmp_path):
     tagger = train(small_prepared, "rare-first-rnn")
     check_saved_and_loaded(tagger, tmp_path / "model")
@@ -113,13 +108,6 @@ def test_a_system_from_outside_is_fitted(guide, small_prepared, tmp_path):
     completed = tagger.complete(TEXTS[0], present=[second], absent=[first])
     assert second in completed.labels
     assert first not in completed.labels
-
-
-def test_the_estimator_takes_a_method_from_outside(guide, small_examples):
-    texts = [each.text for each in small_examples["train"][:60]]
-    label_sets = [each.labels for each in small_examples["train"][:60]]
-    model = setrnn.SetRNNClassifier("label-frequencies").fit(texts, label_sets)
-    assert model.predict_proba(TEXTS).shape[0] == 3
 
 
 def test_the_command_line_takes_a_format_and_a_method_from_outside(
