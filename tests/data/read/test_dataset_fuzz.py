@@ -60,7 +60,7 @@ def mutated(draw, files):
     return bytes(content)
 
 
-def check(name, content, max_row_bytes=10_000_000):
+def check(name, content, max_row_bytes):
     """Read under both policies, then write what came and read it again."""
     options = ReadOptions(max_row_bytes=max_row_bytes)
     with tempfile.TemporaryDirectory() as folder:
@@ -86,29 +86,26 @@ def check(name, content, max_row_bytes=10_000_000):
                 assert list(open_dataset(again).require("train").read(BadRows())) == examples
 
 
-@FUZZ
-@given(st.binary(max_size=200) | mutated(jsonl_files))
-def test_any_bytes_as_jsonl_give_documents_or_our_error(content):
-    check("train.jsonl", content)
-
-
-@FUZZ
-@given(
-    st.binary(max_size=200) | mutated(csv_files) | mutated(quoted_csv_files),
-    st.sampled_from(["train.csv", "train.tsv"]),
-    st.sampled_from([20, 10_000_000]),
+sgml_files = st.just(
+    b'<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" NEWID="1">\n<TOPICS><D>x</D></TOPICS>\n'
+    b"<TEXT><TITLE>T</TITLE><BODY>one &amp; two</BODY></TEXT>\n</REUTERS>\n"
 )
-def test_any_bytes_as_a_table_give_documents_or_our_error(content, name, max_row_bytes):
-    check(name, content, max_row_bytes)
+packed_files = jsonl_files.map(lambda content: gzip.compress(content, mtime=0))
+FILES = {
+    "train.jsonl": st.binary(max_size=200) | mutated(jsonl_files),
+    "train.csv": st.binary(max_size=200) | mutated(csv_files) | mutated(quoted_csv_files),
+    "train.tsv": mutated(quoted_csv_files),
+    "train.jsonl.gz": mutated(packed_files),
+    "train.csv.gz": mutated(packed_files),
+    "reut2-000.sgm": mutated(sgml_files),
+}
 
 
+@pytest.mark.parametrize("name", FILES)
 @FUZZ
-@given(
-    mutated(jsonl_files.map(lambda content: gzip.compress(content, mtime=0))),
-    st.sampled_from(["train.jsonl.gz", "train.csv.gz"]),
-)
-def test_any_bytes_as_gzip_give_documents_or_our_error(content, name):
-    check(name, content)
+@given(st.data())
+def test_any_bytes_give_documents_or_our_error(name, data):
+    check(name, data.draw(FILES[name]), data.draw(st.sampled_from([20, 10_000_000])))
 
 
 @FUZZ
@@ -128,16 +125,3 @@ def test_sound_rows_are_all_read(many):
             return
         read = [(e.id, e.text, e.labels) for e in split.read(BadRows())]
     assert read == [(i, t, tuple(dict.fromkeys(ls))) for i, t, ls in many]
-
-
-@FUZZ
-@given(
-    mutated(
-        st.just(
-            b'<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" NEWID="1">\n<TOPICS><D>x</D></TOPICS>\n'
-            b"<TEXT><TITLE>T</TITLE><BODY>one &amp; two</BODY></TEXT>\n</REUTERS>\n"
-        )
-    )
-)
-def test_any_bytes_as_sgml_give_documents_or_our_error(content):
-    check("reut2-000.sgm", content)

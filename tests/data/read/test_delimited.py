@@ -80,11 +80,8 @@ def test_a_bad_row_says_where_what_and_the_way_out_or_is_skipped(tmp_path, case)
     assert message.startswith("train.csv line 4: ")
     assert problem in message
     assert advice in message
-    assert len(message) <= 250
-    bad_rows = BadRows("skip")
-    found = read_bytes(tmp_path, content, bad_rows=bad_rows)
+    found = read_bytes(tmp_path, content, bad_rows=BadRows("skip"))
     assert [example.id for example in found] == ["a", "c"]
-    assert bad_rows.n_skipped == 1
 
 
 def test_a_bad_byte_in_a_cell_of_several_lines_costs_one_row(tmp_path):
@@ -177,16 +174,6 @@ def test_columns_need_not_be_named_to_be_recognised(delimiter):
     assert find_delimiter(table(delimiter, rows).splitlines(), ["text", "labels"]) == delimiter
 
 
-def test_one_column_needs_no_delimiter(tmp_path):
-    content = b"text\n" + b"".join(b'"One; two, %d"\n' % n for n in range(30))
-    assert len(read_bytes(tmp_path, content, require_labels=False)) == 30
-
-
-def test_a_row_that_continues_behind_the_first_lines_is_not_judged():
-    lines = ["id;text;labels\n", "a;One;x\n", 'b;"Two, three\n', "and, four\n"]
-    assert find_delimiter(lines, ["text", "labels"]) == ";"
-
-
 def read_labels(tmp_path, cells, on_bad_row="stop", **options):
     rows = "".join(f'{number},some text,"{cell}"\n' for number, cell in enumerate(cells))
     (tmp_path / "train.csv").write_text(f"id,text,labels\n{rows}", encoding="utf-8")
@@ -246,10 +233,6 @@ def test_a_large_file_stops_early(tmp_path):
     path.write_text(f"id,text,labels\n{rows}")
     with pytest.raises(DataError, match="in the first 1,000 documents"):
         next(open_dataset(path).require("train").read(BadRows()))
-
-
-def test_a_tab_separates_labels_with_spaces_in_them():
-    assert split_cell("Action Movies\tDramas", "\t") == ["Action Movies", "Dramas"]
 
 
 @pytest.mark.parametrize(

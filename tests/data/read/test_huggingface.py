@@ -112,9 +112,6 @@ def test_a_dataset_without_known_splits_lists_its_own(hub):
     hub.splits = {"alpha": Rows(ROWS)}
     with pytest.raises(DataError, match=r"it has alpha\. Name one: hf:news:SPLIT"):
         open_dataset("hf:news")
-
-
-def test_a_name_must_follow(hub):
     with pytest.raises(DataError, match="Write hf:NAME"):
         open_dataset("hf:")
 

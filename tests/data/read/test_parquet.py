@@ -44,26 +44,18 @@ def test_other_kinds_of_strings_are_strings(tmp_path, kind):
 
 
 @pytest.mark.parametrize(
-    ("text", "labels", "problem", "advice"),
+    ("text", "labels", "problem"),
     [
-        (None, ["x"], "'text' must be a string, got null", 'Write ""'),
-        ("t", None, "'labels' must be a list of strings, got null", "or [] for none"),
-        ("t", [None], "'labels' must be a list of strings, got null in it", "Remove it"),
-        ("t", [""], "'labels' holds an empty string", "Remove it"),
-        ("a\0b", ["x"], "holds a NUL character", "Remove it"),
+        (None, ["x"], "'text' must be a string, got null"),
+        ("t", None, "'labels' must be a list of strings, got null"),
+        ("a\0b", ["x"], "holds a NUL character"),
     ],
 )
-def test_a_bad_row_says_where_what_and_the_way_out(tmp_path, text, labels, problem, advice):
+def test_a_bad_row_says_where_and_what(tmp_path, text, labels, problem):
     path = write(tmp_path, {"text": ["one", text], "labels": [["x"], labels]})
-    with pytest.raises(BadRowError) as caught:
+    with pytest.raises(BadRowError, match=rf"^train\.parquet row 2: {problem}"):
         read(path)
-    message = str(caught.value)
-    assert message.startswith("train.parquet row 2: ")
-    assert problem in message
-    assert advice in message
-    bad_rows = BadRows("skip")
-    assert len(read(path, bad_rows)) == 1
-    assert bad_rows.n_skipped == 1
+    assert len(read(path, BadRows("skip"))) == 1
 
 
 def test_a_row_that_is_not_utf8_is_a_bad_row(tmp_path):

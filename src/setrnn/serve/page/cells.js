@@ -1,4 +1,4 @@
-// The cells of a CSV file, read by the rules of `setrnn` (delimited.py and dialects.py in data/read).
+// The cells of a CSV file, read by the rules of `setrnn` (data/read/delimited.py).
 
 export const DELIMITERS = { ",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars" };
 export const ENCODINGS = {

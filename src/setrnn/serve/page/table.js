@@ -8,7 +8,7 @@ import { asDocument, leaveOut } from "./rows.js";
 export const NO_COLUMN = -1;
 const USUAL = ";"; // the separator where no other is in sight
 
-// What such columns are often called (data/read/column_names.py).
+// What such columns are often called (data/read/row.py).
 const NAMES = {
   text: ["text", "description", "body", "content", "abstract", "summary"],
   labels: ["labels", "label", "tags", "genres", "genre", "categories", "category", "topics", "topic",
