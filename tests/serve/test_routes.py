@@ -178,9 +178,7 @@ def test_explanations_are_those_of_the_library(client, tagger):
     assert [each["labels"] for each in found["sequences"]] == [
         list(each.labels) for each in wanted.sequences
     ]
-    assert [each["set"] for each in found["sequences"]] == [
-        each.set_name for each in wanted.sequences
-    ]
+    assert [each["set"] for each in found["sequences"]] == [each.set for each in wanted.sequences]
     assert [each["name"] for each in found["sets"]] == [each.name for each in wanted.sets]
     assert [each["label"] for each in found["steps"]] == [each.label for each in wanted.steps]
     assert found["steps"][-1]["label"] is None

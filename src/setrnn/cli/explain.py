@@ -147,9 +147,9 @@ def _sequences_table(explanation: Explanation) -> Table:
     """Lay out the sequences; those of the predicted set are bold."""
     table = _table("p", "set", "sequence")
     for each in explanation.sequences:
-        style = "bold green" if each.set_name == explanation.predicted.name else ""
+        style = "bold green" if each.set == explanation.predicted.name else ""
         text = Text(" → ".join(each.labels) or "(no label)")
-        table.add_row(_prob(each.probability), each.set_name, text, style=style)
+        table.add_row(_prob(each.probability), each.set, text, style=style)
     return table
 
 

@@ -171,8 +171,8 @@ def _explain_document(
         "id": test.ids(document, document + 1)[0],
         "truth": [names[label] for label in test.labels[document]],
         "words": list(found.read),
-        "differs": found.sequences[0].set_name != found.predicted.name,
-        "sequences": [show(each, set=each.set_name) for each in found.sequences],
+        "differs": found.sequences[0].set != found.predicted.name,
+        "sequences": [show(each, set=each.set) for each in found.sequences],
         "sets": [show(each, name=each.name, is_exact=each.is_exact) for each in found.sets],
         "steps": [
             {

@@ -18,7 +18,7 @@ from setrnn.data.example import KnownLabels
 from setrnn.data.text.alignment import STOP_WORD
 from setrnn.serve.registry import AnsweringModel, ServedModel
 from setrnn.systems.limits import Limits
-from setrnn.tagging.explain.explain import Explanation, NamedSet
+from setrnn.tagging.explain.explain import Explanation, FoundSequence, NamedSet
 from setrnn.tagging.explain.words import LinearScore
 from setrnn.tagging.prediction import Completion, Prediction
 
@@ -94,15 +94,6 @@ class CompleteAnswer(Completion):
 
 
 @dataclass(frozen=True)
-class ExplainedSequence:
-    """A label sequence and the name of its set."""
-
-    labels: tuple[str, ...]
-    probability: float
-    set: str
-
-
-@dataclass(frozen=True)
 class AttendedWord:
     """A word of the text, and its share of the attention or what it adds to a label's score.
 
@@ -152,7 +143,7 @@ class ExplainAnswer:
 
     model: AnsweringModel
     rule: str | None
-    sequences: list[ExplainedSequence]
+    sequences: tuple[FoundSequence, ...]
     sets: tuple[NamedSet, ...]
     steps: list[ExplainedStep]
     label_words: list[ExplainedLabel]
@@ -343,10 +334,7 @@ def _answer_explanation(found: Explanation, model: ServedModel) -> ExplainAnswer
     return ExplainAnswer(
         model.answering,
         found.rule,
-        [
-            ExplainedSequence(each.labels, each.probability, each.set_name)
-            for each in found.sequences
-        ],
+        found.sequences,
         found.sets,
         [
             ExplainedStep(each.label, each.probability, list_words(each.weights, MIN_ATTENTION))

@@ -24,7 +24,6 @@ from setrnn.serve.routes import NO_LIMITS, process, service_of
 from setrnn.systems.limits import Limits
 
 HEALTH = "/health"
-SINGLE = ("single", "single-radio")
 MAX_CHARACTERS, MAX_DEPTH = 2_000_000, 100  # of a label config
 IGNORED = {
     "status": "ignored",
@@ -199,7 +198,7 @@ def choose_tag(config: str, labels: Collection[str]) -> ChoicesTag:
         if tag == "Text" and attributes.get("valueType", "text") == "text":
             fields[name] = value[1:] if value.startswith("$") else ""
         elif tag == "Choices":
-            is_single = attributes.get("choice", "single") in SINGLE
+            is_single = attributes.get("choice", "single") in ("single", "single-radio")
             tags.append(ChoicesTag(name, attributes.get("toName", ""), is_single))
         elif tag == "Choice" and "Choices" in path:
             tags[-1].choices.append(attributes.get("alias") or value)

@@ -19,8 +19,6 @@ logger = logging.getLogger("setrnn.serve")
 OTHER = "other"  # any unknown path or method: it may contain anything
 CLIENT_GONE = 499  # in the log and the metrics; no client receives it
 METHODS = frozenset(("GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"))
-REQUEST_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
-BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 # For all answers: a page may load its own files only, and be embedded nowhere.
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -46,11 +44,14 @@ class Metrics:
             "setrnn_request_seconds",
             "Seconds from the head of a request to the end of its answer.",
             ("route",),
-            buckets=REQUEST_SECONDS,
+            buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
         )
         self.documents = counter("setrnn_documents", "Documents processed.", ("model",))
         self.batches = histogram(
-            "setrnn_batch_documents", "Documents per batch.", ("model",), buckets=BATCH_SIZES
+            "setrnn_batch_documents",
+            "Documents per batch.",
+            ("model",),
+            buckets=[2**n for n in range(9)],
         )
         self.waiting = Gauge(
             "setrnn_queue_documents", "Documents waiting.", ("model",), registry=self.registry

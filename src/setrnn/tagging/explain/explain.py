@@ -56,7 +56,7 @@ Order = tuple[list[int], float]  # the ids of a label sequence, and its probabil
 class FoundSequence(ScoredSet):
     """A label sequence with its probability and the name of its set."""
 
-    set_name: str
+    set: str
 
 
 @dataclass(frozen=True)
@@ -359,7 +359,7 @@ def _explain(
         FoundSequence(order, prob, names[frozenset(order)])
         for order, prob in ((_names(labels, order), prob) for order, prob in found[:top])
     ]
-    shown = {*(each.name for each in sets[:top]), *(each.set_name for each in sequences)}
+    shown = {*(each.name for each in sets[:top]), *(each.set for each in sequences)}
     return Explanation(
         method=tagger.method,
         rule=rule,
