@@ -10,11 +10,10 @@ from setrnn.comparison.compare import open_comparison
 from setrnn.comparison.plan import (
     expect_seconds,
     find_methods,
-    refuse_unequal_treatment,
 )
 from setrnn.comparison.records import load_records
 from setrnn.comparison.run import Task
-from setrnn.config import Config, load_config
+from setrnn.config import Config
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS
 
@@ -65,17 +64,6 @@ def test_a_damaged_file_of_the_comparison_is_made_again_once_removed(
     file.unlink()
     assert open_comparison(task.folder, small_prepared) == comparison
     assert [each.name for each in load_records(task.folder, comparison)] == ["br-0"]
-
-
-def test_runs_of_other_settings_do_not_stand_beside_each_other(comparison, task):
-    fake_run(task).save(task.folder)
-    records = load_records(task.folder, comparison)
-    changed = load_config(overrides=["classical.l1=0.7"])
-    with pytest.raises(ConfigError, match=r"br-0.*classical\.l1 was 0\.1, now 0\.7.*--out"):
-        refuse_unequal_treatment(task.folder, records, task.treatment, changed)
-    with pytest.raises(ConfigError, match="budget_minutes was None, now 5"):
-        refuse_unequal_treatment(task.folder, records, {"budget_minutes": 5}, task.config)
-    refuse_unequal_treatment(task.folder, records, task.treatment, replace(Config(), seed=5))
 
 
 def records_that_took(**seconds):
