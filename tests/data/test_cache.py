@@ -149,9 +149,6 @@ def test_an_older_folder_in_the_cache_is_made_again(data, tmp_path, monkeypatch)
         open_prepared(Source(str(older.folder)), SETTINGS)
 
 
-# Texts without labels.
-
-
 def write_texts(file, *texts, labels=("secret",)):
     write_examples([Example(str(n), text, labels) for n, text in enumerate(texts)], file)
     return file

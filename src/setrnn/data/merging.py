@@ -20,7 +20,6 @@ from setrnn.data.read import BadRows, Dataset, Split
 from setrnn.data.read.lines import file_stem
 from setrnn.data.sketch import DocumentSketch, hash_texts, text_hash
 from setrnn.data.splits import MIN_VALID, VALID_SHARE, cut_train, with_valid
-from setrnn.errors import DataError
 
 READ = ("train", "valid")  # other parts are not read
 MIN_NEW = 20  # of fewer new documents, none are set aside for the valid part
@@ -95,11 +94,6 @@ def merge(new: Source, old: Source | None = None, trained: DocumentSketch | None
 
 
 def _open(source: Source) -> Dataset:
-    if source.prepared_folder is not None:
-        raise DataError(
-            f"{source} is a prepared folder: it holds numbers, not documents. Give the data that "
-            "it was made from."
-        )
     dataset = source.open()
     dataset.require("train")
     return dataset

@@ -290,7 +290,13 @@ def _finish(split: Split, name: str, options: ReadOptions, is_first: bool = Fals
         examples = iter(split.read(bad_rows))
         first = next(examples, None)
         if first is None:
-            raise _no_documents(name, bad_rows, n_before)
+            n_bad = bad_rows.n_skipped - n_before
+            if n_bad == 0:
+                raise DataError(f"{name} holds no documents. Add at least one row.")
+            reason = "".join(f" First: {each}" for each in bad_rows.first[n_before:][:1])
+            raise DataError(
+                f"{name} holds no documents that can be read: {n_bad} rows skipped.{reason}"
+            )
         if options.known_fields and first.known is None:
             raise DataError(
                 f"{name} has no fields for known labels. Give a JSON Lines, CSV or Parquet "
@@ -328,16 +334,6 @@ def _rename(
 def _list_some(names: Sequence[str]) -> str:
     more = f" and {len(names) - N_SHOWN:,} more" if len(names) > N_SHOWN else ""
     return ", ".join(names[:N_SHOWN]) + more
-
-
-def _no_documents(name: str, bad_rows: BadRows, n_before: int) -> DataError:
-    n_skipped = bad_rows.n_skipped - n_before
-    if n_skipped == 0:
-        return DataError(f"{name} holds no documents. Add at least one row.")
-    first = "".join(f" First: {each}" for each in bad_rows.first[n_before:][:1])
-    return DataError(
-        f"{name} holds no documents that can be read: {n_skipped} rows skipped.{first}"
-    )
 
 
 def _nothing_found(path: Path, reader: str | None) -> DataError:

@@ -25,7 +25,12 @@ def find(place: Path, options: ReadOptions) -> dict[str, Split]:
     name, _, wanted = address.removeprefix(PREFIX).partition(":")
     if not name:
         raise DataError("'hf:' lacks the name of a dataset. Write hf:NAME or hf:NAME:SPLIT.")
-    loaded = _load(name, wanted)
+    try:
+        import datasets
+    except ImportError as error:
+        raise MissingExtraError("datasets", "hf", f"Reading {PREFIX}{name}") from error
+    with _hub_errors(f"{PREFIX}{name}"):
+        loaded = datasets.load_dataset(name, split=wanted or None, streaming=True)
     parts = {wanted: loaded} if wanted else loaded
     splits: dict[str, Split] = {}
     for part, rows in parts.items():
@@ -39,15 +44,6 @@ def find(place: Path, options: ReadOptions) -> dict[str, Split]:
             f"Name one: {PREFIX}{name}:SPLIT."
         )
     return splits
-
-
-def _load(name: str, split: str) -> Any:  # noqa: ANN401 - the library is optional
-    try:
-        import datasets
-    except ImportError as error:
-        raise MissingExtraError("datasets", "hf", f"Reading {PREFIX}{name}") from error
-    with _hub_errors(f"{PREFIX}{name}"):
-        return datasets.load_dataset(name, split=split or None, streaming=True)
 
 
 def _read(rows: Any, name: str, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:  # noqa: ANN401

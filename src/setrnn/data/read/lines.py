@@ -81,9 +81,8 @@ def decode(line: bytes, max_bytes: int) -> str:
     if "\0" not in text:
         return text
     likely = guess_encoding(line)
-    if likely.startswith("utf-16"):
-        raise RowProblem(f"holds NUL bytes: it is probably UTF-16. Give --encoding {likely}.")
-    raise RowProblem("holds a NUL byte. Remove it, and save the file as UTF-8 text.")
+    way_out = f"Give --encoding {likely}, or remove" if likely.startswith("utf-16") else "Remove"
+    raise RowProblem(f"holds a NUL byte. {way_out} it, and save the file as UTF-8.")
 
 
 def check_length(n_bytes: int, max_bytes: int) -> None:
@@ -167,17 +166,13 @@ def _utf8_lines(stream: io.BufferedReader, encoding: str | None) -> Callable[[in
     if "\n".encode(encoding) != b"\n":
         text = io.TextIOWrapper(stream, encoding, newline="\n")
         return lambda n_most: text.readline(n_most).encode(errors="surrogatepass")
-    other = encoding
+    encodings = ("utf-8", encoding)
 
     def read_line(n_most: int) -> bytes:
         line = stream.readline(n_most)
-        if line.isascii():
-            return line
-        with suppress(UnicodeDecodeError):
-            line.decode()
-            return line
-        with suppress(UnicodeDecodeError):
-            return line.decode(other).encode()
+        for name in encodings:
+            with suppress(UnicodeDecodeError):
+                return line.decode(name).encode()
         return line
 
     return read_line

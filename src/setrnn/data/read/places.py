@@ -63,7 +63,7 @@ def check_place(path: Path, place: str) -> None:
     if is_prepared(path):
         raise DataError(
             f"{path} is a prepared folder: it holds numbers, not documents. Use it with train and "
-            "evaluate; convert and split need the data that it was made from."
+            "evaluate; other commands need the data that it was made from."
         )
     if path.is_file() or path.is_dir():
         return
