@@ -88,6 +88,10 @@ def tables():
     return [table(seed) for seed in range(3)]
 
 
+def mean_probs(tables):
+    return np.tensordot(WEIGHTS, [each.probs for each in tables], 1)
+
+
 def choose(system, rule, limits=None, known=None):
     limits = no_limits(N_LABELS) if limits is None else limits
     search = BatchSearch(system, TOKENS, {"sets": count_candidates(RULES[rule])}, known)
@@ -102,15 +106,14 @@ def assert_same_choice(one, other):
 def test_the_probabilities_of_all_sets_are_the_weighted_mean_and_sum_to_one(tables):
     log_probs = mixture(tables, WEIGHTS).set_log_probs(TOKENS, EVERY_SET)
     np.testing.assert_allclose(np.exp(log_probs).sum(axis=1), 1)
-    wanted = np.tensordot(WEIGHTS, [each.probs for each in tables], 1)
-    np.testing.assert_allclose(np.exp(log_probs), wanted)
+    np.testing.assert_allclose(np.exp(log_probs), mean_probs(tables))
 
 
 @pytest.mark.parametrize("n_found", [3, 100])
 def test_candidates_are_scored_by_every_member_whoever_found_them(n_found):
     tables = [table(seed, n_found=n_found) for seed in range(3)]
     found = mixture(tables, WEIGHTS).candidates(TOKENS, 4)
-    wanted = np.tensordot(WEIGHTS, [each.probs for each in tables], 1)
+    wanted = mean_probs(tables)
     for document in range(N_DOCUMENTS):
         for labels, prob in found_sets(found, document).items():
             assert prob == pytest.approx(wanted[document, SETS.index(labels)])
@@ -124,7 +127,7 @@ def test_marginals_and_sizes_are_the_means_of_the_members(tables):
     np.testing.assert_allclose(found.marginals(N_LABELS), wanted, rtol=1e-5)
     np.testing.assert_allclose(found.missing_mass(), 0, atol=1e-9)
     sizes = found.label_size_probs(N_LABELS, also=[0, 3])
-    probs = np.tensordot(WEIGHTS, [each.probs for each in tables], 1)
+    probs = mean_probs(tables)
     for document in range(N_DOCUMENTS):
         for place, label in enumerate(sizes.labels[document]):
             for size in range(1, N_LABELS + 1):
@@ -176,7 +179,7 @@ def test_a_rule_predicts_by_its_own_weights_whatever_was_searched_before(tables,
 def test_known_labels_leave_only_sets_that_fit(tables):
     known = Known.of([[1]] * N_DOCUMENTS, [[3]] * N_DOCUMENTS)
     found = mixture(tables, WEIGHTS).candidates(TOKENS, 64, known=known)
-    wanted = np.tensordot(WEIGHTS, [each.probs for each in tables], 1)
+    wanted = mean_probs(tables)
     fits = [each for each in SETS if 1 in each and 3 not in each]
     for document in range(N_DOCUMENTS):
         rows = {each: wanted[document, SETS.index(each)] for each in fits}
@@ -243,9 +246,3 @@ def test_the_union_keeps_the_best_of_each_member_and_then_the_most_probable():
     assert is_set.all()
     found = SetCandidates(labels, np.zeros(is_set.shape))
     assert {tuple(found.set_at(0, rank)) for rank in range(3)} == {(0, 1), (3,), (2,)}
-
-
-@pytest.mark.parametrize("weights", [[0.5, 0.6], [1.5, -0.5], [np.nan, 1.0]])
-def test_weights_that_are_no_shares_are_refused(weights):
-    with pytest.raises(ValueError, match="weights"):
-        Weights(np.array(weights))

@@ -45,20 +45,15 @@ def check_changes(config):
     assert config.training.metric == "label_f1"
 
 
-def test_the_settings_of_a_file_reach_the_members_over_words(file):
-    given = ["encoder.path=folder"]
-    asked = read_settings("transformer", file, given, 3, "label-f1")
+def test_the_settings_of_a_file_reach_all_members(file, installed, tmp_path):
+    asked = read_settings("transformer", file, ["encoder.path=folder"], 3, "label-f1")
     words = settings_over_words(asked)
     check_changes(words)
     assert not words.encoder.is_pretrained
     assert words.text.tokenizer == "words"
     assert words.training.learning_rate == load_config().training.learning_rate
-
-
-def test_the_settings_of_a_file_reach_the_members_with_a_transformer(file, installed, tmp_path):
     installed(True)
-    asked = read_settings("default", file, [], 3, "label-f1")
-    pretrained = settings_with_weights(asked)
+    pretrained = settings_with_weights(read_settings("default", file, [], 3, "label-f1"))
     check_changes(pretrained)
     assert pretrained.encoder.path == str(tmp_path / "model")
     preset = load_config("transformer", overrides=["encoder.path=folder"])

@@ -244,6 +244,8 @@ def _with_member(**changes):
         _without("mixture.weights"),
         _with("mixture.weights", [0.5, 0.5]),
         _with("mixture.weights", [2.0, -1.0, 0.0]),
+        _with("mixture.weights", [0.5, 0.5, 0.1]),
+        _with("mixture.weights", [1.0, 0.0, np.nan]),
         _with("mixture.weights.f1", [[0.5, 0.5]]),
         _without("mixture.n_labels"),
         _with("mixture.n_labels", [3]),

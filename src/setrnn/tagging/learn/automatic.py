@@ -175,6 +175,9 @@ class Automatic:
             for each in ready:
                 with self._leaving_out(each):
                     self._keep(each, self._train(each))
+        self._write_plan()
+
+    def _write_plan(self) -> None:
         self.plan.seconds = self.planner.used()
         self.folder.write()
 
@@ -247,11 +250,10 @@ class Automatic:
 
     def _train(self, candidate: Candidate) -> Tagger:
         """Train a member in this process."""
-        name = candidate.name
         if candidate.is_network:
-            log.info(f"Training {name}.")
-        with name_notes(name):
-            return self._work(candidate)(name_member(name, self.on_progress))
+            log.info(f"Training {candidate.name}.")
+        with name_notes(candidate.name):
+            return self._work(candidate)(name_member(candidate.name, self.on_progress))
 
     def _work(self, candidate: Candidate) -> partial[Tagger]:
         """Return the training of a member in the time that is left, for any process."""
@@ -331,8 +333,7 @@ class Automatic:
         """Return the valid documents that fit the time, evenly spaced; the plan keeps how many."""
         if self.plan.n_mixed is None:
             self.plan.n_mixed = self.planner.count_mixed()
-            self.plan.seconds = self.planner.used()
-            self.folder.write()
+            self._write_plan()
         rows = even_rows(self.planner.n_valid, self.plan.n_mixed)
         return take_documents(open_documents(data, "valid"), rows)
 
