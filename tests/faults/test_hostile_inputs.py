@@ -63,7 +63,8 @@ def test_one_row_does_not_defeat_a_file(name, world, tries, few):
     write_rows(world / "rows.jsonl", GOOD_ROWS)
     assert run(world, work).is_done
     good = [row["labels"] for row in read_strictly(written)] if written.exists() else None
-    hostile = {name: {"text": text, "labels": ["sport"]} for name, text in TEXTS.items()} | LINES
+    hostile = {name: {"text": text, "labels": ["sport"]} for name, text in TEXTS.items()}
+    hostile |= {f"row: {name}": line for name, line in LINES.items()}
     with tries("hostile row in a file", name) as found:
         for what in few(list(hostile)):
             rows = [*GOOD_ROWS[:BEFORE], hostile[what], *GOOD_ROWS[BEFORE:]]
