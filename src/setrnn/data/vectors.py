@@ -37,11 +37,13 @@ from setrnn.data.text.words import (
 from setrnn.errors import ConfigError, DataError, MissingExtraError
 from setrnn.progress import OnProgress, Progress, ignore_progress, log
 
-FORMAT = 3  # raised when the same settings give other vectors
+FORMAT = 4  # raised when the same settings give other vectors
 DOCUMENTS_AT_ONCE = 5_000
 NAME_WEIGHT = 5  # the name of a label counts as much as this many documents
 
 SMOOTHING = 0.75  # the power of the counts of contexts
+DISCOUNT = 10  # a pair that is counted so often has half of its information
+TAG_WEIGHT = 3  # of features and labels beside words
 MAX_PAIRS = 50_000_000  # in memory; the rarest are dropped
 POWER_ITERATIONS = 2
 SPREAD = 0.1  # the standard deviation of factorized vectors
@@ -134,17 +136,24 @@ def _words_and_tags(prepared: Prepared) -> Iterator[tuple[Ragged, Ragged]]:
 
 
 def _factorize(prepared: Prepared, settings: VectorSettings, report: Report) -> Vectors:
-    """Return U sqrt(S) of the positive pointwise mutual information of words and tags."""
+    """Return U sqrt(S) of the positive pointwise mutual information of words and tags.
+
+    The information of rare pairs is discounted: it is mostly chance.
+    """
     from sklearn.utils.extmath import randomized_svd
 
     counts = _count_pairs(prepared, settings.window, report)
     row_totals = np.asarray(counts.sum(1), dtype=np.float32)
     contexts = np.asarray(counts.sum(0), dtype=np.float32) ** SMOOTHING
     contexts /= max(contexts.sum(), 1e-12)
+    weights = np.ones(len(row_totals), dtype=np.float32)
+    weights[_n_words(prepared.encoder) :] = TAG_WEIGHT
     row_of = np.repeat(np.arange(len(row_totals), dtype=np.int32), np.diff(counts.indptr))
+    discounts = counts.data / (counts.data + np.float32(DISCOUNT))
     counts.data /= row_totals[row_of] * contexts[counts.indices]
-    del row_of
     counts.data = np.log(np.maximum(counts.data, 1))
+    counts.data *= discounts * weights[row_of] * weights[counts.indices]
+    del row_of, discounts
     counts.eliminate_zeros()
 
     random = np.random.default_rng(settings.seed)

@@ -11,6 +11,7 @@ manifest.json    the number of rows; written last
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -98,17 +99,20 @@ def _run(
         delete_checkpoint_on_success=False,  # or the same command would write all rows again
     )
     rows = ray.data.read_parquet(files, include_row_hash=True)  # Ray retries tasks three times
-    tagged = rows.repartition(target_num_rows_per_block=chunk_rows).map_batches(
-        _BatchTagger,
-        fn_constructor_args=(work, source.options, source.on_bad_row, setrnn.__version__),
-        batch_size=chunk_rows,
-        batch_format="pyarrow",
-        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=n_workers),
-        num_cpus=1,
-        num_gpus=gpus,
-        max_restarts=MAX_RETRIES,
-        max_task_retries=MAX_RETRIES,
-    )
+    small = rows.repartition(target_num_rows_per_block=chunk_rows)
+    with warnings.catch_warnings():  # bounds on retries are to get another name in Ray 2.64
+        warnings.simplefilter("ignore", DeprecationWarning)
+        tagged = small.map_batches(
+            _BatchTagger,
+            fn_constructor_args=(work, source.options, source.on_bad_row, setrnn.__version__),
+            batch_size=chunk_rows,
+            batch_format="pyarrow",
+            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=n_workers),
+            num_cpus=1,
+            num_gpus=gpus,
+            max_restarts=MAX_RETRIES,
+            max_task_retries=MAX_RETRIES,
+        )
     tagged.write_parquet(f"{target}/{ROWS}")
 
 
