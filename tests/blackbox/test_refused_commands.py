@@ -62,7 +62,6 @@ REFUSED = {
     "compare data --out c --add mine": "NAME=FILE",
     "compare data --out c --add a=x.jsonl --add a=y.jsonl": "'a' twice",
     "push br pcc place": "ends in /",
-    "serve no-model --max-texts 0": "--max-texts must be",
     # Files and folders
     "train nowhere --method br --out m": "nowhere",
     "train data --method br --out no-model": "is not a model",
@@ -98,7 +97,7 @@ REFUSED = {
     "data split data/train.jsonl parts --seed -1": "'seed' must be between",
     "data choose br texts.jsonl --out texts.jsonl": "the input itself",
     "data choose br empty.jsonl --out o.csv": "documents",
-    "data info exports": "it has description, title, ",
+    "data info exports": "it has show_id, title, ",
     "data info exports --text-field title --labels-field listed_in": "--label-separator ','",
     "serve no-model --port 0": "is not a model",
     "serve a/model b/model": "named 'model'",

@@ -126,7 +126,7 @@ def test_a_student_is_shown_beside_its_teacher_and_used(run, world):
     ended = run(f"{line} {NETWORK}")
     for words in ("teacher", "student", "documents/s"):
         assert words in ended.out
-    assert "texts without labels: 20" in (world / "student/README.md").read_text()
+    assert "20 without" in (world / "student/README.md").read_text()
     run("evaluate student data")
 
 

@@ -82,6 +82,12 @@ class Acceptance:
     accuracy: float  # of the accepted documents; if there are none, the best of a tested group
     n_accepted: int
 
+    def __post_init__(self) -> None:
+        """Raise TypeError if a value is not a number, as in a damaged file."""
+        numbers = (self.target, self.confidence, self.share, self.accuracy, self.n_accepted)
+        if not all(isinstance(each, float | int) for each in (*numbers, self.threshold or 0)):
+            raise TypeError("an acceptance holds numbers")
+
     def accepts(self, probs: Floats) -> Bools:
         """Return which predictions are accepted."""
         return probs >= (NEVER if self.threshold is None else self.threshold)
@@ -107,6 +113,13 @@ class LabelAcceptance:
     thresholds: Floats  # (L,); above 1 for a label that is never accepted
     is_rare: Bools  # (L,) too few documents for a test of its own: it has the threshold of all rare
     shares: Floats  # (L,) of the expected documents of the label that are accepted
+
+    def __post_init__(self) -> None:
+        """Raise TypeError or ValueError if a value is not sound, as in a damaged file."""
+        if not all(isinstance(each, float | int) for each in (self.target, self.confidence)):
+            raise TypeError("an acceptance of labels holds numbers")
+        if not self.thresholds.shape == self.is_rare.shape == self.shares.shape:
+            raise ValueError("an acceptance of labels has one threshold per label")
 
     @property
     def n_safe(self) -> int:

@@ -18,7 +18,7 @@ MIN_MISSING = 1e-6  # "another set" is never impossible: one such document would
 TEMPERATURES = (0.05, 20.0)  # the least and the greatest
 MIN_FOR_ISOTONIC = 500  # documents
 N_FOLDS = 5
-MAX_CANDIDATES = 10_000
+MAX_CANDIDATES, MIN_TEMPERATURE = 10_000, 1e-3
 
 Ranks = Ints  # the rank of the true set among the candidates, or -1
 
@@ -29,6 +29,15 @@ class Isotonic:
 
     probabilities: Floats  # (B,) increasing
     accuracies: Floats  # (B,) nondecreasing, between 0 and 1
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if the knots do not increase or are not probabilities."""
+        x, y = self.probabilities, self.accuracies
+        is_line = x.shape == y.shape == (x.size,) and x.size > 0
+        if not (is_line and (np.diff(x) > 0).all() and (np.diff(y) >= 0).all()):
+            raise ValueError("the knots of an isotonic regression must increase")
+        if not ((y > 0) & (y < 1)).all():
+            raise ValueError("the accuracies of an isotonic regression lie between 0 and 1")
 
     def __call__(self, probs: Floats) -> Floats:
         """Return the accuracy of sets with these probabilities."""
@@ -97,9 +106,11 @@ class Scaling:
     isotonic: Isotonic | None = None  # for the most probable set
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a number of candidates that would exhaust the memory."""
-        if not 1 <= self.n_candidates <= MAX_CANDIDATES:
+        """Raise ValueError if the values do not make a distribution, as in a damaged file."""
+        if not isinstance(self.n_candidates, int) or not 1 <= self.n_candidates <= MAX_CANDIDATES:
             raise ValueError(f"a scaling needs 1 to {MAX_CANDIDATES:,} candidates")
+        if not MIN_TEMPERATURE <= self.temperature <= 1 / MIN_TEMPERATURE:
+            raise ValueError("the temperature of a scaling is out of range")
 
     def apply(self, candidates: Floats, others: Floats) -> tuple[Floats, Floats]:
         """Return calibrated log-probabilities of candidates (n, K) and of other sets (n, G).
