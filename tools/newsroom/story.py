@@ -5,14 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from newsroom.draw import Draw
-from newsroom.phrases import MENTIONS, MONEY, PHRASES
 from newsroom.places import COUNTRIES, TOTAL_WEIGHT, Country
 from newsroom.tags import PARENTS, complete
 
 MIN_WORDS, MAX_WORDS = 30, 80
 MAX_TAGS = 10
+
+PHRASES: dict[str, list[str]] = {}  # what fills the places of templates, by name
+for _line in (Path(__file__).parent / "desks" / "phrases.txt").read_text("utf-8").splitlines():
+    if _line and not _line.startswith("#"):
+        _name, _, _phrases = _line.partition(": ")
+        PHRASES.setdefault(_name, []).extend(_phrases.split(" | "))
 
 # The tags an item may carry, each set with its odds: `"league {place.tag}"`.
 Readings = tuple[tuple[float, str], ...]
@@ -62,16 +68,6 @@ class Item:
     kind: Kind | None
 
 
-def sure(tags: str) -> Readings:
-    """Make the one reading of a plain story."""
-    return ((1.0, tags),)
-
-
-def pairs(headlines: Sequence[str], leads: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Open with any of the headlines and any of the leads."""
-    return tuple((headline, lead) for headline in headlines for lead in leads)
-
-
 def write(story: Story, draw: Draw) -> Item:
     """Write one item, of a length and with no more tags than the wire accepts."""
     while True:
@@ -110,9 +106,9 @@ def _draft(story: Story, draw: Draw) -> Item:
     sentences = [lead]
     sentences += [slots.fill(detail) for detail in _pick_distinct(story.details, n_details, draw)]
     if has_money:
-        sentences.append(slots.fill(draw.pick(MONEY)))
+        sentences.append(slots.fill(draw.pick(PHRASES["money"])))
     if has_mention:
-        sentences.insert(draw.between(1, len(sentences)), slots.fill(draw.pick(MENTIONS)))
+        sentences.insert(draw.between(1, len(sentences)), slots.fill(draw.pick(PHRASES["mention"])))
 
     tags = draw.pick_weighted(story.readings).format_map(cast).split()
     kind = cast["kind"] if story.kinds else None
