@@ -33,7 +33,7 @@ def test_all_files_are_there_and_named(built, comparison_folder):
     assert built.page == folder / "index.html"
     there = {file for file in folder.rglob("*") if file.is_file()}
     assert there == set(built.files)
-    assert {file.suffix for file in (folder / "tables").iterdir()} == {".csv", ".tex", ".md"}
+    assert {file.suffix for file in (folder / "tables").iterdir()} == {".csv", ".md"}
     assert all(file.suffix == ".svg" for file in (folder / "figures").iterdir())
     assert all(file.stat().st_size for file in there)
 

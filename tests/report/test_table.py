@@ -8,7 +8,7 @@ import pytest
 
 from made_comparison import made_comparison
 from setrnn.comparison.statistics import Entry, bootstrap
-from setrnn.report.table import Cell, Row, Table, to_csv, to_latex, to_markdown
+from setrnn.report.table import Cell, Row, Table, to_csv, to_markdown
 from setrnn.report.tables import joint_systems_table, make_tables
 
 
@@ -45,24 +45,6 @@ def test_every_table_reads_back_from_csv_with_its_rows_and_texts(made):
         assert all(len(row) == len(header) for row in rows)
     texts = [row[1] for row in read_csv(to_csv(made[-1][0]))[1:]]
     assert texts == [row.cells[0].text for row in made[-1][0].rows]
-
-
-def test_latex_has_whole_rows_and_escapes_special_characters(made):
-    special = r"50% a_b & c#1 {x} ~y^2 \z $5 [q]* | <w>"
-    escaped = (
-        r"50\% a\_b \& c\#1 \{x\} \textasciitilde{}y\textasciicircum{}2 \textbackslash{}z \$5 "
-        r"{[}q]{*} \textbar{} \textless{}w\textgreater{}"
-    )
-    text = to_latex(Table("made", "Made", "", [special], [Row(special, [Cell(special)])]))
-    assert rf"{escaped} & {escaped} \\" in text
-    for table in made[-1]:
-        text = to_latex(table)
-        body = text.split(r"\begin{tabular}")[1].split(r"\end{tabular}")[0]
-        rows = [line for line in body.splitlines() if line.endswith(r"\\")]
-        assert len(rows) == len(table.rows) + 1 + bool(table.groups)
-        spans = [sum(int(n) - 1 for n in re.findall(r"multicolumn\{(\d+)", row)) for row in rows]
-        columns = [len(re.findall(r"(?<!\\)&", row)) for row in rows]
-        assert {n + more for n, more in zip(columns, spans, strict=True)} == {len(table.headers)}
 
 
 def test_markdown_has_a_line_per_row_and_escapes_pipes(made):

@@ -39,7 +39,7 @@ from setrnn.report.findings import Finding, find, findings_table
 from setrnn.report.page import MAIN, SETTINGS, Content, render_page, split_settings
 from setrnn.report.score_tables import own_entries, summarise_likelihoods
 from setrnn.report.systems import CLASSICAL
-from setrnn.report.table import Table, to_csv, to_latex, to_markdown
+from setrnn.report.table import Table, to_csv, to_markdown
 from setrnn.report.tables import joint_systems_table, make_tables
 from setrnn.report.wording import join_names
 
@@ -51,7 +51,7 @@ CORRECTIONS = {
     "differences": "all pairs of systems of a measure",
     "papers_findings": "all comparisons of one finding",
 }
-FORMS = {"csv": to_csv, "tex": to_latex, "md": to_markdown}
+FORMS = {"csv": to_csv, "md": to_markdown}
 
 
 @dataclass(frozen=True)

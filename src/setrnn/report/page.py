@@ -38,7 +38,7 @@ SECTIONS = (
     ("files", "Files", ""),
 )
 LONG_TEXT = 30  # characters; longer cells wrap
-FORM_NAMES = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown"}
+FORM_NAMES = {"csv": "CSV", "md": "Markdown"}
 SETTINGS = {
     "treatment": "How the runs were treated",
     "environment": "Where they ran",
@@ -56,7 +56,7 @@ class Content:
     caveats: Sequence[str]
     tables: Sequence[Table]
     figures: Sequence[Figure]
-    files: Mapping[str, str]  # of tables, by name: systems.csv, systems.tex
+    files: Mapping[str, str]  # of tables, by name: systems.csv
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A table of a report, and its forms: Markdown, CSV and LaTeX."""
+"""A table of a report, and its forms: Markdown and CSV."""
 
 from __future__ import annotations
 
@@ -7,37 +7,6 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-_LINE = 40  # characters of the longest text that fits into a LaTeX column without wrapping
-# Characters that LaTeX reads as commands, and characters that its usual fonts lack.
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "_": r"\_",
-    "%": r"\%",
-    "&": r"\&",
-    "#": r"\#",
-    "$": r"\$",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "|": r"\textbar{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "[": "{[}",  # at the start of a row LaTeX would read it as an option of the previous line
-    "*": "{*}",
-    "±": r"$\pm$",
-    "→": r"$\to$",
-    "↑": r"$\uparrow$",
-    "↓": r"$\downarrow$",
-    "−": "$-$",  # noqa: RUF001 (a minus, not a hyphen)
-    "×": r"$\times$",  # noqa: RUF001 (times)
-    "∈": r"$\in$",
-    "Σ": r"$\Sigma$",
-    "Π": r"$\Pi$",
-    "π": r"$\pi$",
-    "…": r"\ldots{}",
-}
 
 
 @dataclass(frozen=True)
@@ -67,7 +36,7 @@ class Row:
 class Table:
     """A table: one header per cell, and the rows."""
 
-    name: str  # of its files: "systems" becomes systems.csv, systems.tex ...
+    name: str  # of its files: "systems" becomes systems.csv and systems.md
     title: str
     caption: str  # how to read the table
     headers: Sequence[str]
@@ -113,37 +82,6 @@ def to_csv(table: Table) -> str:
     return stream.getvalue()
 
 
-def to_latex(table: Table) -> str:
-    """Write a table as LaTeX in the form of the paper's tables; no package is needed."""
-    spans = [n for _, n in table.groups] or [len(table.headers)]
-    letters = [
-        _latex_column([row.cells[number] for row in table.rows]) for number in range(sum(spans))
-    ]
-    form, start = "|l|", 0
-    for span in spans:
-        form += "".join(letters[start : start + span]) + "|"
-        start += span
-    lines = [r"\begin{table*}[t]", r"\begin{center}", rf"\begin{{tabular}}{{{form}}}", r"\hline"]
-    if table.groups:
-        over = [rf"\multicolumn{{{n}}}{{c|}}{{{_latex_text(name)}}}" for name, n in table.groups]
-        lines += [" & ".join(["", *over]).strip() + r" \\", rf"\cline{{2-{sum(spans) + 1}}}"]
-    headers = [table.row_header, *table.headers]
-    lines += [" & ".join(map(_latex_text, headers)) + r" \\", r"\hline"]
-    lines += [
-        " & ".join([_latex_text(row.name), *map(_latex_cell, row.cells)]) + r" \\"
-        for row in table.rows
-    ]
-    lines += [
-        r"\hline",
-        r"\end{tabular}",
-        r"\end{center}",
-        rf"\caption{{{_latex_text(table.caption)}}}",
-        rf"\label{{table:{table.name}}}",
-        r"\end{table*}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
 def _markdown_row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
@@ -179,22 +117,3 @@ def _csv_columns(header: str, cells: Sequence[Cell]) -> list[tuple[str, list[Any
 
 def _csv_value(value: float | None) -> str:
     return "" if value is None else repr(float(value))
-
-
-def _latex_column(cells: Sequence[Cell]) -> str:
-    """Choose the form of a column: numbers are centred, long texts wrap."""
-    if any(cell.value is not None for cell in cells):
-        return "c"
-    is_long = any(len(cell.text) > _LINE for cell in cells)
-    return r"p{.38\textwidth}" if is_long else "l"
-
-
-def _latex_text(text: str) -> str:
-    return "".join(_LATEX.get(each, each) for each in " ".join(text.split()))
-
-
-def _latex_cell(cell: Cell) -> str:
-    text = _latex_text(cell.text) or "-"
-    if cell.is_best:
-        return rf"\textbf{{{text}}}"
-    return rf"\underline{{{text}}}" if cell.is_tied else text
