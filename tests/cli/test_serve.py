@@ -12,10 +12,12 @@ def one_line(result):
     return result.error_lines[0]
 
 
-def test_a_folder_that_is_no_model_is_said_in_one_line(setrnn, tmp_path):
-    result = setrnn("serve", tmp_path / "none", "--port", "0")
+@pytest.mark.parametrize("other", ["none", "model"])
+def test_a_folder_that_is_no_model_is_refused_before_it_listens(setrnn, br_model, tmp_path, other):
+    (tmp_path / "model").mkdir()
+    result = setrnn("serve", br_model, tmp_path / other, "--port", "0")
     assert "is not a model" in one_line(result)
-    assert "this machine only" in result.err
+    assert "Listening" not in result.err
 
 
 def test_two_models_of_one_name_are_refused(setrnn, tmp_path):
@@ -38,21 +40,20 @@ def test_bad_settings_are_refused_before_anything_is_loaded(setrnn, tmp_path, op
     assert "Listening" not in result.err
 
 
-def test_listening_to_everyone_without_a_key_is_warned_of(setrnn, tmp_path):
-    result = setrnn("serve", tmp_path, "--host", "0.0.0.0", "--port", "0")
+def test_listening_to_everyone_without_a_key_is_warned_of(setrnn, br_model, tmp_path, monkeypatch):
+    monkeypatch.setattr("setrnn.serve.server.serve", lambda *_: 0)
+    command = ("serve", br_model, "--host", "0.0.0.0", "--port", "0")
+    result = setrnn(*command)
     assert "warning: anyone who can reach this address" in result.err
     (tmp_path / "key").write_text("0123456789abcdef")
-    result = setrnn(
-        "serve", tmp_path, "--host", "0.0.0.0", "--port", "0", "--api-key-file", tmp_path / "key"
-    )
+    result = setrnn(*command, "--api-key-file", tmp_path / "key")
     assert "requests need an API key" in result.err
     assert "warning" not in result.err
 
 
-def test_a_host_that_is_not_here_is_refused(setrnn, tmp_path):
-    assert "Name or service not known" in one_line(
-        setrnn("serve", tmp_path, "--host", "no such host")
-    )
+def test_a_host_that_is_not_here_is_refused(setrnn, br_model):
+    result = setrnn("serve", br_model, "--host", "no such host")
+    assert "Name or service not known" in one_line(result)
 
 
 def test_without_the_extra_it_is_named(setrnn, tmp_path, monkeypatch):
@@ -62,9 +63,9 @@ def test_without_the_extra_it_is_named(setrnn, tmp_path, monkeypatch):
     assert "pip install 'setrnn[serve]'" in said
 
 
-def test_a_port_in_use_is_refused(setrnn, tmp_path):
+def test_a_port_in_use_is_refused(setrnn, br_model):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        result = setrnn("serve", tmp_path, "--port", port)
+        result = setrnn("serve", br_model, "--port", port)
     assert f"Cannot listen on 127.0.0.1 port {port}: Address already in use" in one_line(result)
     assert "Loading" not in result.err

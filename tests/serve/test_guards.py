@@ -104,6 +104,7 @@ def test_bad_requests_are_refused_in_one_form(client, name):
         ("GET", "/page/../../app.py", {}, 404, "not-found"),
         ("GET", "/page/%2e%2e/app.py", {}, 404, "not-found"),
         ("GET", "/v1/tag", {}, 405, "method-not-allowed"),
+        ("TRACE", "/v1/tag", {}, 405, "method-not-allowed"),
         ("POST", "/v1/tag", {"Content-Type": "text/plain"}, 415, "not-json-type"),
         ("POST", "/v1/tag", {"Content-Encoding": "gzip"}, 415, "not-json-type"),
         ("GET", "/v1/labels?limit=0", {}, 422, "invalid"),

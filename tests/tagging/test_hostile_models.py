@@ -107,6 +107,13 @@ def test_an_array_that_is_not_finite_is_named(model, method, value):
     refuse(folder, "model.safetensors", f"'{name}'", "not finite")
 
 
+@pytest.mark.parametrize("rule", [{}, [], "no-rule", 1])
+def test_a_rule_that_is_none_is_refused(model, rule):
+    folder = model("br")
+    change_json(folder, "config.json", lambda values: values.update(rule=rule))
+    refuse(folder, "predicts by rule")
+
+
 @pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", "1e999"])
 @pytest.mark.parametrize("name", ["common", "by_label"])
 def test_a_calibration_that_is_not_finite_is_refused(model, name, text):

@@ -48,6 +48,7 @@ COMMANDS = {
     "predicts.",
 }
 INTERRUPTED = 130  # the exit code that shells give to Ctrl-C
+STOPPED = "Stopped. Nothing was left half written: run the same command again."
 
 
 class LazyGroup(TyperGroup):
@@ -122,17 +123,11 @@ def main() -> NoReturn:
         with _interrupt_on_sigterm():
             code = app(arguments, prog_name="setrnn", standalone_mode=False)
         sys.stdout.flush()
-        if code == INTERRUPTED:
-            _fail("stopped.", INTERRUPTED)
+        if code == INTERRUPTED:  # typer turns Ctrl-C into this
+            raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
-    except typer.Exit as stop:
-        if stop.exit_code == INTERRUPTED:  # typer turns Ctrl-C into this
-            _fail("stopped.", INTERRUPTED)
-        sys.exit(stop.exit_code)
-    except (KeyboardInterrupt, typer.Abort):
-        _fail("stopped.", INTERRUPTED)
-    except StoppedError as stop:
-        note(str(stop), "yellow")
+    except (KeyboardInterrupt, typer.Abort, StoppedError) as stop:
+        note(str(stop) if isinstance(stop, StoppedError) else STOPPED, "yellow")
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output is gone: keep Python from reporting it at exit.
@@ -144,7 +139,8 @@ def main() -> NoReturn:
             sys.exit(error.exit_code)
         if is_debugging:
             sys.stderr.write(escape_controls(traceback.format_exc()))
-        _fail(_write_error(error), 1)
+        note(f"error: {_write_error(error)}", "red")
+        sys.exit(1)
 
 
 @contextmanager
@@ -184,8 +180,3 @@ def _show_usage(error: Any) -> None:  # noqa: ANN401 (an exception of click)
     message = escape_controls(error.format_message())
     error.format_message = lambda: message
     error.show()
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    note(f"error: {message}", "red")
-    sys.exit(code)

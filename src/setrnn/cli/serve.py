@@ -13,6 +13,8 @@ import typer
 from setrnn.cli.options import Device, argument, option
 from setrnn.cli.terminal import note, warn
 from setrnn.errors import MissingExtraError
+from setrnn.models.folder import read_version
+from setrnn.models.hub import is_hub
 from setrnn.serve.settings import (
     ApiKeys,
     ServeSettings,
@@ -105,6 +107,9 @@ def serve(
     )
     check_host_names(allow_host or ())
     folders = name_folders(models)
+    for folder in folders.values():
+        if not is_hub(folder):
+            read_version(folder)  # refuses what is not a model before it listens
     keys = None if api_key_file is None else ApiKeys(api_key_file)
     listener = bind_address(host, port)
     address, port = listener.getsockname()[:2]

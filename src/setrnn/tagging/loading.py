@@ -39,7 +39,7 @@ def load(
         saved = load_model(place)
     if saved.method not in METHODS:
         raise ModelError(f"{folder} holds a '{saved.method}' model, which this setrnn lacks.")
-    if saved.rule is not None and saved.rule not in RULES:
+    if saved.rule is not None and saved.rule not in [*RULES]:  # it may be of any type
         raise ModelError(f"{folder} predicts by rule {saved.rule!r:.40}, which this setrnn lacks.")
     method = METHODS[saved.method]
     try:
