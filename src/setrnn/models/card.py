@@ -1,6 +1,6 @@
 """What a model is, for people: its method, data, labels, measures, calibration and versions.
 
-`setrnn show` prints it, and a model folder has it as README.md.
+`setrnn show` prints it, and a model folder has it as README.md: card.md is the template.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from setrnn import __version__
-from setrnn.config import AUTO, NO_LANGUAGE
+from setrnn.config import AUTO
 from setrnn.errors import ModelError, printable
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 from setrnn.models.folder import GENERATED
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "tokenizers")
 N_LABELS_SHOWN = 20
-NOT_KNOWN = "not known"
 Json = dict[str, Any]
 
 
@@ -65,19 +64,41 @@ def describe_model(tagger: Tagger) -> Json:
 
 def write_readme(tagger: TrainedModel) -> str:
     """Write the README.md of a model: lines of Markdown, which also read well as they are."""
-    with _notes_checked():
-        lines = [GENERATED, *_list_card(_describe(tagger))]
-        if "automatic" in tagger.notes:
-            lines += ["", *_list_training(tagger)]
-    return "\n".join(lines) + "\n"
+    from jinja2 import Environment, PackageLoader, TemplateError
+
+    environment = Environment(
+        loader=PackageLoader("setrnn.models", "."), trim_blocks=True, keep_trailing_newline=True
+    )
+    environment.filters |= {
+        "code": _code,
+        "listed": _list_labels,
+        "member": _name_member,
+        "n": "{:,}".format,
+        "score": _write,
+        "within": _say_budget,
+    }
+    automatic = tagger.notes.get("automatic")
+    with _notes_checked(TemplateError):
+        card = _describe(tagger)
+        rows = _tabulate(card["measures_on_valid"])
+        return environment.get_template("card.md").render(
+            card,
+            generated=GENERATED,
+            unknown="not known",
+            measures=MEASURES,
+            rows=rows,
+            width=max(map(len, rows), default=0),
+            automatic=automatic,
+            summary=None if automatic is None else summarise(tagger),
+        )
 
 
 @contextmanager
-def _notes_checked() -> Iterator[None]:
+def _notes_checked(problem: type[Exception] = KeyError) -> Iterator[None]:
     """Raise ModelError if notes, which may hold any JSON values, are not those of a training."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, problem) as error:
         raise ModelError(
             f"The notes in the model's config.json are damaged: {error!r:.80}"
         ) from error
@@ -163,59 +184,17 @@ def _describe_measures(notes: Mapping[str, Any]) -> Json | None:
     return None
 
 
-def _list_card(card: Json) -> Iterator[str]:
-    yield f"# A tagger of {_code(card['data']['name'] or NOT_KNOWN)}"
-    yield ""
-    for name, text in _list_facts(card):
-        yield f"- {name}: {text}"
-    yield ""
-    yield from _list_measures(card["measures_on_valid"])
-    yield ""
-    order = "the most frequent first" if card["updated"] is None else "new ones last"
-    yield f"Labels, {order}: {_list_labels(card['labels'])}."
-
-
-def _list_facts(card: Json) -> Iterator[tuple[str, str]]:
-    yield "method", card["method"]
-    if members := card["members"]:
-        yield "members", ", ".join(map(_name_member, members))
-    made_for = f", made for {MEASURES[card['measure']]}" if card["measure"] else ""
-    yield "predicts by", f"rule {card['rule']}{made_for}"
-    name, n_documents = card["data"]["name"], card["data"]["n_documents"]
-    size = f", {n_documents:,} documents" if n_documents else ""
-    yield "trained on", f"{_code(name)}{size}" if name else NOT_KNOWN
-    if (teacher := card["distilled_from"]) is not None:
-        yield (
-            "learned from",
-            f"{_code(teacher['name'])}, a {teacher['method']} model: {teacher['n_labelled']:,} "
-            f"texts with labels, {teacher['n_unlabelled']:,} without",
-        )
-    if (language := card["language"]) is not None:
-        yield "language", "not settled" if language == NO_LANGUAGE else _code(language)
-    yield "labels", f"{len(card['labels']):,}"
-    if (tree := card["hierarchy"]) is not None:
-        yield "hierarchy", _name_hierarchy(tree)
-    seconds = card["training_seconds"]
-    took = "" if seconds is None else f", in {seconds:,.0f} seconds"
-    yield "trained at", f"{card['trained']}{took}" if card["trained"] else NOT_KNOWN
-    if (before := card["updated"]) is not None:
-        yield "updated from", _name_origin(before)
-    fitted = card["calibration"]
-    if fitted is None:
-        yield "calibration", "none: probabilities are the model's own"
-    else:
-        found = ", ".join(f"{each:.2f} ({key})" for key, each in fitted["temperatures"].items())
-        yield "calibration", f"on {fitted['n_documents']:,} documents, temperature {found}"
-        if share := fitted["share_trained_on"]:
-            yield (
-                "warning",
-                f"the model was trained on about {share:.0%} of the documents that it was "
-                "calibrated on: its probabilities and acceptance promise an accuracy that new "
-                "documents do not reach",
-            )
-    yield from (("acceptance", each) for each in _list_acceptance(card))
-    versions = card["versions"] or {}
-    yield "versions", ", ".join(f"{key} {each}" for key, each in versions.items()) or NOT_KNOWN
+def _tabulate(found: Json | None) -> dict[str, Mapping[str, float]]:
+    """Return the rows of the table of measures by their names."""
+    if found is None:
+        return {}
+    if "held_out" not in found:
+        return {f"rule {rule}": values for rule, values in found["rules"].items()}
+    names = {"rules": "each by its own rule", "held_out": "the same, held out"}
+    return {
+        name: {measure: value for row in found[key].values() for measure, value in row.items()}
+        for key, name in names.items()
+    }
 
 
 def _name_member(member: Mapping[str, Any]) -> str:
@@ -225,81 +204,16 @@ def _name_member(member: Mapping[str, Any]) -> str:
     return f"{_code(name)}{kind}{weight}"
 
 
-def _name_hierarchy(tree: Mapping[str, Any]) -> str:
-    parents = tree["parents"]
-    tops = {each for above in parents.values() for each in above} - parents.keys()
-    closed = "bring their ancestors" if tree["keeps_closed"] else "need not bring their ancestors"
-    return (
-        f"labels below another: {len(parents):,}, above others only: {len(tops):,}; "
-        f"predicted labels {closed}"
-    )
-
-
-def _name_origin(found: Mapping[str, Any]) -> str:
-    trained = f", trained at {found['from_trained']}" if found["from_trained"] else ""
-    old = f"{found['n_old'].get('train', 0):,} old documents" if found["n_old"] else "no old ones"
-    labels = found["new_labels"]
-    return (
-        f"{_code(found['from'])}{trained}, with {found['n_new']['train']:,} new documents and "
-        f"{old}" + (f"; new labels: {_list_labels(labels)}" if labels else "")
-    )
-
-
-def _list_acceptance(card: Json) -> Iterator[str]:
-    found, is_fitted = card["acceptance"], card["calibration"] is not None
-    if found is None:
-        yield "none: setrnn calibrate finds which predictions need no review"
-        return
-    for rule, each in found["rules"].items():
-        wanted = f"accuracy {each['target']:g} with confidence {each['confidence']:g}"
-        if not is_fitted:
-            yield f"rule {rule}, {wanted}: none until the model is calibrated, by setrnn calibrate"
-        elif each["threshold"] is None:
-            yield f"rule {rule}, {wanted}: none, the accuracy is {each['accuracy']:.3f} at best"
-        else:
-            yield (
-                f"rule {rule}, {wanted}: probability {each['threshold']:.3f} or more, "
-                f"{each['share']:.1%} of the documents calibrated on, {each['accuracy']:.3f} right"
-            )
-    if (labels := found["labels"]) is not None and is_fitted:
-        yield (
-            f"{labels['n_accepted']:,} of {len(card['labels']):,} labels by themselves, for an "
-            f"accuracy of {labels['target']:g}"
-        )
-
-
-def _list_measures(found: Json | None) -> Iterator[str]:
-    if found is None:
-        yield "Not measured on a valid part."
-        return
-    yield (
-        f"Measures on the {found['n_documents']:,} valid documents, on which epochs, weights and "
-        "thresholds are chosen too:"
-    )
-    yield ""
-    rows = {f"rule {rule}": values for rule, values in found["rules"].items()}
-    if "held_out" in found:
-        names = {"rules": "each by its own rule", "held_out": "the same, held out"}
-        rows = {
-            name: {measure: value for row in found[key].values() for measure, value in row.items()}
-            for key, name in names.items()
-        }
-    width = max(map(len, rows))
-    yield f"| {'':{width}} | " + " | ".join(MEASURES.values()) + " |"
-    yield f"|-{'-' * width}-|" + "|".join("-" * (len(each) + 2) for each in MEASURES.values()) + "|"
-    for name, row in rows.items():
-        cells = (_write(row[key], key) if key in row else "" for key in MEASURES)
-        aligned = (
-            f"{cell:>{len(each)}}" for cell, each in zip(cells, MEASURES.values(), strict=True)
-        )
-        yield f"| {name:{width}} | " + " | ".join(aligned) + " |"
-
-
 def _list_labels(labels: Sequence[str]) -> str:
-    shown = ", ".join(map(_code, labels[:N_LABELS_SHOWN]))
-    return shown + (
-        f" and {len(labels) - N_LABELS_SHOWN:,} more" if len(labels) > N_LABELS_SHOWN else ""
-    )
+    n_more = len(labels) - N_LABELS_SHOWN
+    more = f" and {n_more:,} more" if n_more > 0 else ""
+    return ", ".join(map(_code, labels[:N_LABELS_SHOWN])) + more
+
+
+def _say_budget(minutes: float | None) -> str:
+    if minutes is None:
+        return "without a time limit"
+    return f"within {minutes:g} minute{'s' * (minutes != 1)}"
 
 
 def _write(value: float, measure: str) -> str:
@@ -309,24 +223,6 @@ def _write(value: float, measure: str) -> str:
 def _code(text: str) -> str:
     """Write a name so that Markdown shows it as it is."""
     return f"`{printable(text).replace('`', chr(39))}`"
-
-
-def _list_training(tagger: TrainedModel) -> Iterator[str]:
-    """Say how a model was trained without a method."""
-    automatic = tagger.notes["automatic"]
-    minutes = automatic["minutes"]
-    limit = "without a time limit"
-    if minutes is not None:
-        limit = f"within {minutes:g} minute{'s' * (minutes != 1)}"
-    yield from ["## Training", ""]
-    yield f"Trained by `setrnn train` {limit}, for {MEASURES[automatic['measure']]}."
-    for line in summarise(tagger):
-        yield from [line] if line.startswith("- ") else ["", line]
-    trained = (
-        each["name"] + (f" ({each['epochs']} epochs)" if "epochs" in each else "")
-        for each in automatic["members"]
-    )
-    yield from ["", f"Members that were trained: {', '.join(trained)}."]
 
 
 def summarise(tagger: TrainedModel) -> list[str]:

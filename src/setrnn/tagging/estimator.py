@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import logging
 import sys
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -30,9 +27,9 @@ from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.preparing import prepare
 from setrnn.data.read import make_hierarchy
 from setrnn.data.splits import stratified_split
-from setrnn.errors import ConfigError, DataError, printable
+from setrnn.errors import ConfigError, DataError
 from setrnn.methods import Method, find_method
-from setrnn.progress import Progress, ignore_progress, log
+from setrnn.progress import Progress, ignore_progress
 from setrnn.systems.candidates import Floats32, Ints
 from setrnn.systems.registry import choose_rule
 from setrnn.systems.rules import rule_for
@@ -82,7 +79,8 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             before scoring.
         device: where to compute: "cpu", "cuda", or "auto" for a GPU if there is one.
         random_state: the seed: a whole number, a `RandomState`, or None for a new one each fit.
-        verbose: whether to write a line to standard error after each epoch, and notes.
+        verbose: whether to write a line to standard error after each epoch. Notes and warnings go
+            to the logger `setrnn`.
 
     Attributes:
         classes_: the labels in alphabetical order; after fitting on an indicator matrix, its
@@ -177,10 +175,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             device=self.device, on_progress=_write_progress if self.verbose else ignore_progress
         )
         splits = self._splits(examples, config.seed)
-        with _collect_notes(self.verbose) as logged:
-            tagger, problems = _train(method, config, splits, options, tree, logged)
-        for problem in problems:
-            warnings.warn(problem, UserWarning, stacklevel=2)
+        tagger = _train(method, config, splits, options, tree)
         rule = rule_for(config.training.metric) if self.rule is None else self.rule
         self.tagger_ = replace(tagger, rule=rule)  # so that a saved model predicts the same
         self.takes_matrix_ = columns is not None
@@ -337,12 +332,8 @@ def _train(
     splits: Mapping[str, list[Example]],
     options: TrainOptions,
     tree: Hierarchy | None,
-    logged: list[str],
-) -> tuple[Tagger, list[str]]:
-    """Train on a temporary prepared folder, to which the tagger keeps no reference.
-
-    Return it with the warnings about the labels, taken from all that are `logged`.
-    """
+) -> Tagger:
+    """Train on a temporary prepared folder, to which the tagger keeps no reference."""
     check_training(method, config, options.device, resume=False)
     with temporary_folder(Path(gettempdir()) / "texts", is_private=True) as folder:
         streams = {name: partial(iter, examples) for name, examples in splits.items()}
@@ -350,31 +341,7 @@ def _train(
             streams, folder / "texts", "texts", config.text, source={}, hierarchy=tree
         )
         note_labels(prepared, config.training.forgotten)
-        problems = list(logged)
-        return train_prepared(prepared, method, config, options), problems
-
-
-@contextmanager
-def _collect_notes(verbose: bool) -> Iterator[list[str]]:
-    """Collect the warnings that are logged inside; write the notes to standard error if asked."""
-    problems: list[str] = []
-
-    class Notes(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if record.levelno >= logging.WARNING:
-                problems.append(record.getMessage())
-            elif verbose:
-                sys.stderr.write(printable(record.getMessage()) + "\n")
-
-    handler, level = Notes(), log.level
-    log.addHandler(handler)
-    if verbose:
-        log.setLevel(logging.INFO)
-    try:
-        yield problems
-    finally:
-        log.removeHandler(handler)
-        log.setLevel(level)
+        return train_prepared(prepared, method, config, options)
 
 
 def _list_classes(

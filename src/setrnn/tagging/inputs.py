@@ -14,14 +14,12 @@ import scipy  # scipy.sparse is imported where it is first used
 from setrnn.data.example import Example, KnownLabels
 from setrnn.data.ragged import Ragged
 from setrnn.data.streaming import batched
-from setrnn.data.text.words import TextEncoder
+from setrnn.data.text.words import TextEncoder, whole_characters
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import as_indicator
 
 if TYPE_CHECKING:
     from typing import TypeAlias
-
-    from setrnn.metrics import Sparse
 
     # Sets of labels, or an indicator matrix (texts x labels) of 0 and 1.
     Targets: TypeAlias = Sequence[Collection[str]] | npt.NDArray[Any] | scipy.sparse.csr_matrix
@@ -93,22 +91,14 @@ def check_top(top: int) -> None:
 
 def read_texts(texts: Iterable[Any]) -> list[str]:
     """Return texts as a list of plain strings; raise DataError if they are not strings."""
-    if isinstance(texts, str | bytes):
-        raise DataError(f"texts must be a list of strings, got {_show(texts)}. Write [text].")
-    if scipy.sparse.issparse(texts):
-        raise DataError(
-            "texts must be a list of strings, got a sparse matrix. Give the texts themselves, "
-            "without a vectorizer."
-        )
     documents = []
-    for number, text in enumerate(_read_rows(texts, "texts", "a list of strings")):
+    for number, text in enumerate(_read_rows(texts, "texts", "a list of strings, such as [text]")):
         if not isinstance(text, str):
             advice = "Write '' for an empty text." if text is None else "Write it as a string."
             if isinstance(text, np.ndarray):
                 advice = "Take the one column that holds the texts."
             raise DataError(f"texts[{number}] must be a string, got {_show(text)}. {advice}")
-        _check_characters(text, f"texts[{number}]")
-        documents.append(str(text))  # NumPy has its own class of strings
+        documents.append(whole_characters(str(text)))  # NumPy has its own class of strings
     return documents
 
 
@@ -125,29 +115,19 @@ def make_examples(
     complete: Complete = None,
 ) -> list[Example]:
     """Return documents with their labels, and with what a caller passes beside them."""
-    n_texts = len(documents)
-    columns = (
-        read_features(features, n_texts),
-        _read_collections(unknown, n_texts, "unknown"),
-        _read_complete(complete, n_texts),
-    )
-    rows = zip(documents, label_sets, *columns, strict=True)
+    n_texts, is_complete = len(documents), [True] * len(documents)
+    if complete is not None:
+        wanted = "a list with True or False for each text"
+        is_complete = _read_rows(complete, "complete", wanted, n_texts)
+        for number, row in enumerate(is_complete):
+            if not isinstance(row, bool | np.bool_):
+                raise DataError(f"complete[{number}] must be True or False, got {_show(row)}.")
+    columns = (read_features(features, n_texts), _read_collections(unknown, n_texts, "unknown"))
+    rows = zip(documents, label_sets, *columns, is_complete, strict=True)
     return [
-        Example(str(number), text, labels, own, unknown=others, complete=is_complete)
-        for number, (text, labels, own, others, is_complete) in enumerate(rows)
+        Example(str(number), text, labels, own, unknown=others, complete=bool(has_all))
+        for number, (text, labels, own, others, has_all) in enumerate(rows)
     ]
-
-
-def _read_complete(complete: Complete, n_texts: int) -> list[bool]:
-    """Return whether each text has all its labels; raise DataError if they are not booleans."""
-    if complete is None:
-        return [True] * n_texts
-    rows = _read_rows(complete, "complete", "a list with True or False for each text")
-    _check_length(len(rows), n_texts, "complete")
-    for number, row in enumerate(rows):
-        if not isinstance(row, bool | np.bool_):
-            raise DataError(f"complete[{number}] must be True or False, got {_show(row)}.")
-    return [bool(row) for row in rows]
 
 
 def read_targets(
@@ -167,19 +147,25 @@ def read_targets(
         )
     own_names = _read_column_names(y)
     if not scipy.sparse.issparse(y):
-        y = _read_rows(y, "y", "a list with a collection of labels for each text")
-        if y and isinstance(y[0], _NUMBERS):
+        rows = _read_rows(y, "y", "a list with a collection of labels for each text")
+        if rows and isinstance(rows[0], _NUMBERS):
             raise DataError(
                 "y must be a collection of labels for each text, or a matrix of 0 and 1; got one "
-                f"class or continuous value per text, such as {_show(y[0])}. If each text has one "
-                "label, write [[str(each)] for each in y]."
+                f"class or continuous value per text, such as {_show(rows[0])}. If each text has "
+                "one label, write [[str(each)] for each in y]."
             )
-        if not _are_rows_of_numbers(y):
-            _check_length(len(y), n_texts, "y")
+        if not _are_rows_of_numbers(rows):
             if own_names is not None and len(own_names) == 1:  # a table of one column of lists
-                y = [row[0] for row in y]
-            return [_read_strings(row, f"y[{number}]") for number, row in enumerate(y)], None
-    matrix = _read_indicator_matrix(y)
+                rows = [row[0] for row in rows]
+            return _read_collections(rows, n_texts, "y"), None
+        try:
+            y = np.array(rows, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError(
+                "y must be a matrix of 0 and 1, or a collection of strings for each text: its "
+                "rows of numbers differ in length, or hold something else."
+            ) from None
+    matrix = as_indicator(y, "y")
     n_rows, n_columns = matrix.shape
     _check_length(n_rows, n_texts, "y")
     names = column_names if own_names is None else own_names
@@ -214,63 +200,54 @@ def _read_column_names(y: Any) -> list[str] | None:  # noqa: ANN401 (whatever a 
 
 def _are_rows_of_numbers(rows: list[Any]) -> bool:
     filled = (row for row in rows if isinstance(row, list | tuple | np.ndarray) and np.size(row))
-    first = next(filled, ("",))[0]
-    return isinstance(first, _NUMBERS)
+    return isinstance(next(filled, ("",))[0], _NUMBERS)
 
 
-def _read_indicator_matrix(y: Any) -> Sparse:  # noqa: ANN401 (whatever a user gives)
-    """Return rows of numbers as a sparse matrix; raise DataError if there are others than 0, 1."""
-    if not scipy.sparse.issparse(y):
-        try:
-            y = np.array(y)
-            y = y.astype(np.float64) if y.dtype.kind in "OUS" else y  # a table of mixed columns
-        except (TypeError, ValueError):
-            raise DataError(
-                "y must be a matrix of 0 and 1, or a collection of strings for each text: its "
-                "rows of numbers differ in length, or hold something else."
-            ) from None
-    return as_indicator(y, "y")
-
-
-def _read_collections(rows: Iterable[Any] | None, n_texts: int, name: str) -> list[tuple[str, ...]]:
+def _read_collections(
+    collections: Iterable[Any] | None, n_texts: int, name: str
+) -> list[tuple[str, ...]]:
     """Return a collection of strings for each text; empty ones if there are none."""
-    if rows is None:
+    if collections is None:
         return [()] * n_texts
-    rows = _read_rows(rows, name, "a list with a collection of strings for each text")
-    _check_length(len(rows), n_texts, name)
-    return [_read_strings(row, f"{name}[{number}]") for number, row in enumerate(rows)]
+    wanted = "a list with a collection of strings for each text"
+    rows = _read_rows(collections, name, wanted, n_texts)
+    for number, row in enumerate(rows):
+        place = f"{name}[{number}]"
+        if isinstance(row, str | bytes | Mapping) or not isinstance(row, Iterable):
+            advice = "Write ['...'], or [] for none."
+            if isinstance(row, str):
+                advice = f"Write [{_show(row)}]: [[each] for each in {name}] does it for all."
+            raise DataError(f"{place} must be a collection of strings, got {_show(row)}. {advice}")
+        rows[number] = tuple(row)
+        for each in rows[number]:
+            if not isinstance(each, str):
+                raise DataError(
+                    f"{place} must be a collection of strings, got {_show(row)}, with "
+                    f"{_show(each)} in it. Write each as a string."
+                )
+            if not each or whole_characters(each) != each:
+                what = "half a character" if each else "an empty string"
+                raise DataError(f"{place} holds {what}. Remove it; [] means none.")
+    return [tuple(map(str, row)) for row in rows]  # NumPy has its own class of strings
 
 
-def _read_strings(row: Any, place: str) -> tuple[str, ...]:  # noqa: ANN401 (whatever a user gives)
-    """Return one collection of strings, such as the labels of a text."""
-    if isinstance(row, str | bytes | Mapping) or not isinstance(row, Iterable):
-        advice = "Write ['...'], or [] for none."
-        if isinstance(row, str):
-            whole = place.partition("[")[0]
-            advice = f"Write [{_show(row)}]: [[each] for each in {whole}] does it for all."
-        raise DataError(f"{place} must be a collection of strings, got {_show(row)}. {advice}")
-    strings = []
-    for each in row:
-        if not isinstance(each, str):
-            raise DataError(
-                f"{place} must be a collection of strings, got {_show(row)}, with "
-                f"{_show(each)} in it. Write each as a string."
-            )
-        if not each:
-            raise DataError(f"{place} holds an empty string. Remove it; [] means none.")
-        _check_characters(each, place)
-        strings.append(str(each))
-    return tuple(strings)
-
-
-def _read_rows(values: Any, name: str, wanted: str) -> list[Any]:  # noqa: ANN401
-    """Return the rows of a list, an array or a column of a table."""
+def _read_rows(
+    values: Any,  # noqa: ANN401 (whatever a user gives)
+    name: str,
+    wanted: str,
+    n_texts: int | None = None,
+) -> list[Any]:
+    """Return the rows of a list, an array or a column of a table: as many as texts, if given."""
     if hasattr(values, "__array__"):
         values = np.asarray(values)
-    is_unordered = isinstance(values, str | bytes | Mapping | set | frozenset)
-    if is_unordered or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
-        raise DataError(f"{name} must be {wanted}, got {_show(values)}.")
-    return list(values)
+    is_sparse = scipy.sparse.issparse(values)
+    is_other = is_sparse or isinstance(values, str | bytes | Mapping | set | frozenset)
+    if is_other or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
+        got = "a sparse matrix" if is_sparse else _show(values)
+        raise DataError(f"{name} must be {wanted}, got {got}.")
+    rows = list(values)
+    _check_length(len(rows), len(rows) if n_texts is None else n_texts, name)
+    return rows
 
 
 def _show(value: object) -> str:
@@ -283,16 +260,3 @@ def _check_length(n_rows: int, n_texts: int, name: str) -> None:
         raise DataError(
             f"{name} must have a row for each text: there are {n_texts:,} texts, {n_rows:,} rows."
         )
-
-
-def _check_characters(text: str, place: str) -> None:
-    """Raise DataError if a text cannot be written as UTF-8, which the tokenizer needs."""
-    if text.isascii():
-        return
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise DataError(
-            f"{place} holds half a character (\\u{ord(text[error.start]):04x}), which UTF-8 "
-            "cannot write. Remove it, or write the whole surrogate pair."
-        ) from None
