@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 MOST_NAMES = 20  # listed in a message
 MOST_SHOWN = 40  # characters of a value in a message
@@ -95,6 +96,17 @@ def nearest_name(name: str, known: Iterable[str]) -> str:
 def is_full_gpu(error: BaseException | None) -> bool:
     """Return whether an error of torch says that the GPU has too little memory."""
     return isinstance(error, RuntimeError) and any(each in str(error) for each in _FULL_GPU)
+
+
+@contextmanager
+def explain_full_gpu(activity: str, way_out: str) -> Iterator[None]:
+    """Raise one line with a way out when an activity does not fit into the GPU's memory."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not is_full_gpu(error):
+            raise
+        raise TrainingError(f"{activity} does not fit into the GPU's memory. {way_out}") from error
 
 
 def shown(value: object) -> str:

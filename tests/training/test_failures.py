@@ -11,7 +11,7 @@ from setrnn.errors import DataError, ModelError, TrainingError
 from setrnn.methods import find_method
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.registry import find_system
-from setrnn.training.failures import SIGNALS, polite_interrupts
+from setrnn.training.keeper import SIGNALS, polite_interrupts
 from setrnn.training.loop import Trainer
 from setrnn.training.run_folder import LAST, read_checkpoint
 
@@ -63,8 +63,8 @@ def test_what_is_no_number_is_never_saved(train, fail_at_step, tmp_path, what, s
     with pytest.raises(TrainingError, match=said):
         train(EVERY_BATCH, folder=folder)
     assert (folder / LAST).exists() == (step > 1)
-    for file in folder.glob("*.safetensors"):
-        tensors = read_checkpoint(file).tensors
+    if step > 1:
+        tensors = read_checkpoint(folder / LAST).tensors
         assert all(each.isfinite().all() for each in tensors.values())
 
 

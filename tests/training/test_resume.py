@@ -1,26 +1,22 @@
-"""A stopped run is resumed, and ends as one without a stop, or at once, or with more epochs."""
+"""A stopped run is resumed, and ends as one without a stop, or at once."""
 
-import logging
 import os
 import signal
 
 import pytest
-from tiny_runs import N_TRAIN, same_bits, tiny_config
+from tiny_runs import N_TRAIN, same_bits
 
 from setrnn.errors import ConfigError, StoppedError
+from setrnn.model.network import select_prefix
 from setrnn.systems.recurrent import RecurrentSystem
-from setrnn.training import loop
-from setrnn.training.keeper import MODEL
+from setrnn.training.keeper import BEST
 from setrnn.training.run_folder import (
     LAST,
     SAVED,
-    keep_epochs,
     mark_saved,
     read_checkpoint,
     run_folder_of,
 )
-
-N_BATCHES = 4
 
 
 @pytest.fixture
@@ -96,6 +92,7 @@ def test_a_finished_run_is_replaced_only_when_its_model_is_saved(train, finished
     ("setting", "said"),
     [
         ("seed=1", "seed=0, not 1"),
+        ("training.epochs=4", "training.epochs=2, not 4"),
         ("training.metric=label_f1", 'training.metric="instance_f1", not "label_f1"'),
         ({"method": "sgm"}, 'method="set-rnn", not "sgm"'),
         ({"data": "without_valid"}, "other data"),
@@ -152,55 +149,6 @@ def test_more_patience_continues_a_run_that_had_stopped_early(train, tmp_path, m
     assert more.notes["best_epoch"] == 3
 
 
-@pytest.fixture
-def shares(monkeypatch):
-    """The share of the training that is done at each step, by which the learning rate is set."""
-    seen, original = [], loop.set_learning_rate
-
-    def spy(optimizer, share, settings):
-        seen.append(share)
-        original(optimizer, share, settings)
-
-    monkeypatch.setattr(loop, "set_learning_rate", spy)
-    return seen
-
-
-def test_more_epochs_continue_on_their_own_schedule(train, stopped, never_stopped, shares, caplog):
-    with caplog.at_level(logging.INFO, "setrnn"):
-        run = train("training.epochs=4", folder=stopped, resume=True)
-    assert "4 epochs instead of 2" in caplog.text
-    assert len(run.losses) == 4
-    assert run.measures[0] == never_stopped.measures[0]
-    steps = range(6, 4 * N_BATCHES)  # it was stopped after 6
-    assert shares == [pytest.approx((step + 0.5) / (4 * N_BATCHES)) for step in steps]
-
-
-def test_with_fewer_epochs_a_run_ends_where_they_are_finished(train, stopped, shares):
-    run = train("training.epochs=1", folder=stopped, resume=True)
-    assert (len(run.losses), run.notes["best_epoch"], shares) == (1, 1, [])
-
-
-def test_finished_epochs_are_not_dropped(train, finished):
-    before = (finished / LAST).read_bytes()
-    with pytest.raises(ConfigError, match=r"2 epochs already.*--budget"):
-        train("training.epochs=1", folder=finished, resume=True)
-    assert (finished / LAST).read_bytes() == before
-
-
-def test_a_finished_epoch_keeps_its_objective(train, tmp_path):
-    arguments = {"method": "vinyals-sample", "folder": tmp_path / "m.run"}
-    train("training.random_start=shared", **arguments)
-    with pytest.raises(ConfigError, match="another objective in some"):
-        train("training.epochs=4", "training.random_start=shared", resume=True, **arguments)
-
-
-def test_without_a_number_the_run_keeps_its_own(stopped, tmp_path):
-    unset = tiny_config("training.epochs=0")
-    assert keep_epochs(unset, stopped).training.epochs == 2
-    assert keep_epochs(unset, tmp_path / "none") == unset
-    assert keep_epochs(tiny_config("training.epochs=7"), stopped).training.epochs == 7
-
-
 def test_a_budget_that_is_used_up_takes_the_best_epoch_and_the_run_can_still_be_resumed(
     train, stopped, never_stopped, monkeypatch
 ):
@@ -208,8 +156,8 @@ def test_a_budget_that_is_used_up_takes_the_best_epoch_and_the_run_can_still_be_
     with monkeypatch.context() as patch:
         patch.setattr("setrnn.training.loop.Trainer._step", None)
         run = train(folder=stopped, resume=True, max_seconds=0.001)
-    best = read_checkpoint(stopped / "best-epoch-1.safetensors").tensors
-    assert same_bits(run.weights, {name.removeprefix(MODEL): best[name] for name in best})
+    best = select_prefix(BEST, read_checkpoint(stopped / LAST).tensors)
+    assert same_bits(run.weights, best)
     assert run.measures == never_stopped.measures[:1]
     assert (stopped / LAST).read_bytes() == before
     assert same_bits(train(folder=stopped, resume=True).weights, never_stopped.weights)

@@ -6,7 +6,7 @@ from setrnn.training.run_folder import (
     Checkpoint,
     Position,
     read_checkpoint,
-    read_state,
+    read_position,
     write_checkpoint,
 )
 
@@ -26,7 +26,7 @@ def test_what_is_written_is_read(checkpoint, tmp_path):
     assert found.tensors.keys() == checkpoint.tensors.keys()
     assert all(torch.equal(found.tensors[name], each) for name, each in checkpoint.tensors.items())
     assert found.position == POSITION
-    assert read_state(tmp_path) == (POSITION, found.identity)
+    assert read_position(tmp_path) == POSITION
     assert found.identity == checkpoint.identity
 
 

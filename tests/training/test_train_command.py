@@ -92,10 +92,9 @@ def test_a_budget_that_is_used_up_writes_the_best_epoch(command, tmp_path, signa
     assert load(tmp_path / "m", "cpu").notes["best_epoch"] == 1
     assert (tmp_path / "m.run" / "last.safetensors").read_bytes() == state
     assert command()[0] == 1  # the run is not lost
-    code, said = command("--resume", "--set", "training.epochs=3")
+    code, said = command("--resume")
     assert code == 0, said
-    assert "with 3 epochs instead of 2" in said, "what is logged is shown"
-    assert len(load(tmp_path / "m", "cpu").notes["epochs"]) == 3
+    assert len(load(tmp_path / "m", "cpu").notes["epochs"]) == 2
 
 
 def failing(error):

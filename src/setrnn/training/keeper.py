@@ -1,9 +1,13 @@
-"""The state of a run: kept in memory, saved to its folder from time to time, and restored."""
+"""The state of a run: kept in memory, saved to its folder when due or on Ctrl-C, and restored."""
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +21,8 @@ from setrnn.training.run_folder import Checkpoint, Position, RunFolder
 
 SAVING_SHARE = 0.05  # of the time, at most, goes into saving at the ends of epochs
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
-MODEL, _OPTIMIZER = "model.", "optimizer."
+MODEL, BEST, _OPTIMIZER = "model.", "best.", "optimizer."
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Keeper:
@@ -41,15 +46,13 @@ class Keeper:
         self._saved_at = self._started_at = time.perf_counter()
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Restore a checkpoint, and the best weights before it."""
+        """Restore a checkpoint."""
         assert self.run is not None
         position = checkpoint.position
         try:
             restore_training_state(checkpoint.tensors, self.network, self.optimizer)
             self.average.restore(checkpoint.tensors)
-            if position.best_epoch:
-                best = self.run.read_best(position.best_epoch)
-                self.best_weights = select_prefix(MODEL, best)
+            self.best_weights = select_prefix(BEST, checkpoint.tensors) or None
         except (KeyError, RuntimeError) as error:
             raise ModelError(
                 f"The checkpoint in {self.run.folder} does not fit the network. Remove the folder "
@@ -77,9 +80,8 @@ class Keeper:
         start = time.perf_counter()
         self.position.seconds = self.seconds()
         if self.run is not None:
-            state = training_state(self.network, self.optimizer)
-            best = None if self.best_weights is None else _add_prefix(MODEL, self.best_weights)
-            self.run.save(state | self.average.state(), self.position, best)
+            state = training_state(self.network, self.optimizer) | self.average.state()
+            self.run.save(state | _add_prefix(BEST, self.best_weights or {}), self.position)
         self._saved_at = time.perf_counter()
         self._seconds_to_save = self._saved_at - start
 
@@ -164,3 +166,31 @@ def restore_training_state(
 
 def _add_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {f"{prefix}{name}": each for name, each in tensors.items()}
+
+
+@contextmanager
+def polite_interrupts() -> Iterator[Callable[[], bool]]:
+    """Yield a function that returns whether Ctrl-C or SIGTERM came; a second one stops at once.
+
+    An ignored signal stays ignored. Only the main thread gets signals: elsewhere nothing changes.
+    """
+    is_asked = False
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal is_asked
+        if is_asked:
+            raise KeyboardInterrupt
+        is_asked = True
+
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    before = {number: each for number, each in before.items() if each not in (signal.SIG_IGN, None)}
+    for number in before:
+        signal.signal(number, ask)
+    try:
+        yield lambda: is_asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from math import isfinite
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -19,18 +18,17 @@ from setrnn.data.batches import Batch, TrainingDocuments, training_batches
 from setrnn.data.prepared import Prepared
 from setrnn.data.streaming import prefetch
 from setrnn.data.unknown import Incomplete
-from setrnn.errors import ConfigError
+from setrnn.errors import ConfigError, explain_full_gpu
 from setrnn.methods import Method, find_method
 from setrnn.metrics import is_better
 from setrnn.model.network import Network
 from setrnn.objectives import Objective, find_objective
-from setrnn.progress import Epoch, OnProgress, Progress, ignore_progress, log
+from setrnn.progress import Epoch, OnProgress, Progress, ignore_progress
 from setrnn.systems.empty_set import fit_empty_set
 from setrnn.systems.registry import find_system
-from setrnn.training.failures import explain_full_gpu, polite_interrupts
 from setrnn.training.gradients import Gradients
-from setrnn.training.keeper import Keeper
-from setrnn.training.optimizer import learning_rate, make_optimizer, set_learning_rate
+from setrnn.training.keeper import Keeper, polite_interrupts
+from setrnn.training.optimizer import make_optimizer, set_learning_rate
 from setrnn.training.ranks import find_ranks
 from setrnn.training.run_folder import Checkpoint, Position, RunFolder
 from setrnn.training.validation import has_valid, validate
@@ -318,35 +316,3 @@ def is_out_of_time(position: Position, seconds: float, max_seconds: float | None
     if max_seconds is None or position.epoch == 0:
         return False
     return seconds * (position.epoch + 1) / position.epoch > max_seconds
-
-
-def change_epochs(
-    found: Checkpoint, method: Method, settings: TrainingSettings, folder: Path
-) -> None:
-    """Let a run continue with another number of epochs; raise if it cannot.
-
-    An epoch that has begun beyond the new number is dropped.
-    """
-    before = TrainingSettings(**found.identity["config"]["training"])
-    position, n_before, n_epochs = found.position, before.epochs, settings.epochs
-    if n_epochs == n_before:
-        return
-    if position.epoch > n_epochs:
-        raise ConfigError(
-            f"{folder} has finished {position.epoch} epochs already, more than "
-            f"training.epochs={n_epochs}. Keep the best of them with --resume and a --budget that "
-            "is used up, or set more epochs."
-        )
-    if count_first_epochs(method, before) != count_first_epochs(method, settings):
-        raise ConfigError(
-            f"{folder} is a run of {n_before} epochs. With training.epochs={n_epochs}, "
-            f"'{method.name}' would train another objective in some of them. Resume it with "
-            f"training.epochs={n_before}, or use another --out."
-        )
-    if position.epoch == n_epochs:
-        position.start_epoch(n_epochs)
-    rate = learning_rate(position.epoch / n_epochs, settings)
-    log.info(
-        f"The run continues after epoch {position.epoch} with {n_epochs} epochs instead of "
-        f"{n_before}: the learning rate is now that of a run of {n_epochs} epochs ({rate:.2g})."
-    )

@@ -1,12 +1,11 @@
 """A training run on disk: its checkpoints and its logs. Nothing is pickled.
 
 MODEL.run/
-    last.safetensors           the state of the run: --resume continues from here
-    best-epoch-N.safetensors   the weights of the best epoch
-    targets.safetensors        of a student: what its teacher says about the documents
-    epochs.csv                 one row per epoch
-    saved                      empty; there once the model of a finished run is written
-    first/                     the run of the network that this one starts from, if there is one
+    last.safetensors      the state of the run: --resume continues from here
+    targets.safetensors   of a student: what its teacher says about the documents
+    epochs.csv            one row per epoch
+    saved                 empty; there once the model of a finished run is written
+    first/                the run of the network that this one starts from, if there is one
 """
 
 from __future__ import annotations
@@ -14,18 +13,17 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from setrnn.config import Config, flatten
+from setrnn.config import flatten
 from setrnn.data.disk import explain_failed_write, locked, remove_leftovers, whole_file
 from setrnn.errors import ConfigError, ModelError
 from setrnn.training.ranks import find_ranks
@@ -39,7 +37,6 @@ BATCH_SIZE = "config.training.batch_size"
 # Settings that may change when a run is resumed: they do not decide what was trained before.
 CHANGEABLE = {
     BATCH_SIZE,
-    "config.training.epochs",  # in part: see `change_epochs` in loop.py
     "config.training.learning_rate",
     "config.training.clip_norm",
     "config.training.precision",
@@ -48,7 +45,7 @@ CHANGEABLE = {
     "config.training.valid_documents",
     "config.encoder.learning_rate",
 }
-_OURS = re.compile(r"(last|targets|best-epoch-\d+)\.safetensors|epochs\.csv|saved|first")
+_OURS = {LAST, TARGETS, EPOCHS, SAVED, FIRST}
 _KEY = "setrnn"
 
 
@@ -119,11 +116,11 @@ def check_run(folder: Path, resume: bool) -> None:
             f"{folder} holds the members of a model trained without a method. Remove it, or use "
             "another --out."
         )
-    if not all(_OURS.fullmatch(name) or name.startswith(".") for name in names):
+    if any(name not in _OURS and not name.startswith(".") for name in names):
         raise ModelError(f"{folder} exists and is not a run of setrnn. Use another --out.")
     if resume or LAST not in names:
         return
-    position = read_state(folder)[0]
+    position = read_position(folder)
     if position.is_finished and SAVED in names:
         return
     what, way = f"an unfinished run (epoch {position.epoch + 1})", "continue"
@@ -153,7 +150,6 @@ class RunFolder:
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
         self.folder, self.identity = folder, dict(identity)
-        self._saved_best = 0
         self._writes = find_ranks().is_first
 
     def find(self, resume: bool) -> Checkpoint | None:
@@ -187,40 +183,19 @@ class RunFolder:
         """Prepare the folder to continue from a checkpoint; without one, remove older files."""
         if not self._writes:
             return
-        kept = {FIRST}
-        if TEACHER in self.identity:
-            kept.add(TARGETS)  # they were made for this run
+        kept = TARGETS if TEACHER in self.identity else None  # they were made for this run
         with explain_failed_write(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             remove_leftovers(self.folder)
             # Without the checkpoint there is no run: a kill in between leaves no part of one.
-            for file in sorted(self.folder.iterdir(), key=lambda each: each.name != LAST):
-                is_old = checkpoint is None or file.name == SAVED
-                if is_old and file.name not in kept and _OURS.fullmatch(file.name):
-                    file.unlink()
-            self._saved_best = checkpoint.position.best_epoch if checkpoint else 0
+            for name in (SAVED,) if checkpoint else (LAST, TARGETS, EPOCHS, SAVED):
+                if name != kept:
+                    (self.folder / name).unlink(missing_ok=True)
 
-    def save(
-        self, tensors: dict[str, Tensor], position: Position, best: dict[str, Tensor] | None = None
-    ) -> None:
-        """Save the state of the run, and the best weights if they changed.
-
-        Whenever the process is killed, the last checkpoint and its best weights are complete.
-        """
-        if not self._writes:
-            return
-        file = self._best_file(position.best_epoch)
-        if best is not None and position.best_epoch != self._saved_best:
-            write_checkpoint(file, Checkpoint(best, position, self.identity))
-            self._saved_best = position.best_epoch
-        write_checkpoint(self.folder / LAST, Checkpoint(tensors, position, self.identity))
-        for old in self.folder.glob("best-epoch-*.safetensors"):
-            if old != self._best_file(self._saved_best):
-                old.unlink()
-
-    def read_best(self, epoch: int) -> dict[str, Tensor]:
-        """Return the weights of the best epoch."""
-        return read_checkpoint(self._best_file(epoch)).tensors
+    def save(self, tensors: dict[str, Tensor], position: Position) -> None:
+        """Save the state of the run; a process that is killed leaves the last whole checkpoint."""
+        if self._writes:
+            write_checkpoint(self.folder / LAST, Checkpoint(tensors, position, self.identity))
 
     def write_epochs(self, history: list[dict[str, Any]]) -> None:
         """Write one row per epoch."""
@@ -232,9 +207,6 @@ class RunFolder:
         writer.writerows(history)
         with whole_file(self.folder / EPOCHS) as stream:
             stream.write(text.getvalue().encode())
-
-    def _best_file(self, epoch: int) -> Path:
-        return self.folder / f"best-epoch-{epoch}.safetensors"
 
 
 def write_checkpoint(file: Path, checkpoint: Checkpoint) -> None:
@@ -262,10 +234,10 @@ def read_checkpoint(file: Path) -> Checkpoint:
         return Checkpoint(tensors, Position(**state["position"]), state["identity"])
 
 
-def read_state(folder: Path) -> tuple[Position, dict[str, Any]]:
-    """Read how far a run has come, and its identity, without its tensors."""
+def read_position(folder: Path) -> Position:
+    """Read how far a run has come, without its tensors."""
     with _opened(folder / LAST) as (_, state):
-        return Position(**state["position"]), state["identity"]
+        return Position(**state["position"])
 
 
 @contextmanager
@@ -286,20 +258,9 @@ def _opened(file: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
         ) from error
 
 
-def keep_epochs(config: Config, folder: Path | None) -> Config:
-    """Return the settings with the number of epochs of the run to resume, unless they have one."""
-    if config.training.epochs or folder is None:
-        return config
-    for each in (folder, folder / FIRST):
-        if has_run(each):
-            n_epochs = read_state(each)[1]["config"]["training"]["epochs"]
-            return replace(config, training=replace(config.training, epochs=n_epochs))
-    return config
-
-
 def read_history(folder: Path) -> list[dict[str, Any]]:
     """Return the finished epochs of a run; none if there is no run."""
-    return read_state(folder)[0].history if has_run(folder) else []
+    return read_position(folder).history if has_run(folder) else []
 
 
 def _checksum(tensors: Mapping[str, Tensor]) -> int:

@@ -26,7 +26,6 @@ from setrnn.systems.registry import find_system
 from setrnn.systems.system import System
 from setrnn.training.loop import (
     Trainer,
-    change_epochs,
     count_first_epochs,
     list_training_documents,
 )
@@ -151,8 +150,6 @@ def train_network(
         run = RunFolder(options.run_folder, identity)
         find_ranks().any(False)  # all wait until the first has written what it was writing
         checkpoint = run.find(options.resume)
-    if run is not None and checkpoint is not None:
-        change_epochs(checkpoint, method, config.training, run.folder)
     starts_from_other = method.first_method is not None and options.start is None
     if starts_from_other and config.training.random_start == "trained":
         is_begun = checkpoint is not None

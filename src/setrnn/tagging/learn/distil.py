@@ -51,7 +51,6 @@ from setrnn.training.run_folder import (
     Checkpoint,
     Position,
     RunFolder,
-    keep_epochs,
     only_trainer,
     read_checkpoint,
     run_folder_of,
@@ -132,8 +131,6 @@ def distil(
         if source.options.hierarchy is None and source.prepared_folder is None:
             source = with_hierarchy(source, tagger.hierarchy)
         source = replace(source, unlabelled=tuple(Path(file) for file in unlabelled))
-        if resume and target is not None:
-            full = keep_epochs(full, run_folder_of(target))
         prepared, full = open_training_data(source, full, asked.overrides, on_progress=on_progress)
         options = TrainOptions(
             device,

@@ -39,7 +39,6 @@ from setrnn.training.run_folder import (
     PLAN,
     check_run,
     has_run,
-    keep_epochs,
     mark_saved,
     only_trainer,
     run_folder_of,
@@ -109,9 +108,9 @@ def train(
             `["training.epochs=10"]`.
         device: where to compute: auto, cpu or cuda.
         seed: the seed of the run; 0 if not given.
-        resume: continue the run kept in OUT.run. It may get another number of epochs. With a
-            budget that is used up already, its best epoch becomes the model; without a method,
-            members without a finished epoch are left out.
+        resume: continue the run kept in OUT.run. With a budget that is used up already, its best
+            epoch becomes the model; without a method, members without a finished epoch are left
+            out.
         on_progress: called with the progress.
 
     Example:
@@ -154,8 +153,6 @@ def train(
         rule=rule_for(full.training.metric),
     )
     with explain_stop(target if chosen.is_network else None):
-        if resume and target is not None:
-            full = keep_epochs(full, run_folder_of(target))
         prepared, full = open_training_data(source, full, asked.overrides, on_progress=on_progress)
         if not find_ranks().is_first:  # another process writes the model
             target = None

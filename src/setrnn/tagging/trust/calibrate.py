@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from setrnn.data.ragged import Ragged
-from setrnn.errors import DataError, ModelError, SetRNNError
+from setrnn.errors import DataError, ModelError, SetRNNError, explain_full_gpu
 from setrnn.models.folder import read_calibration
 from setrnn.progress import OnProgress, count_up, ignore_progress, log, show_step
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, SetCandidates, pack_labels
@@ -37,7 +37,6 @@ from setrnn.tagging.trust.acceptance import (
 from setrnn.tagging.trust.labels import LabelCurves, fit_label_curves, held_out_label_probs
 from setrnn.tagging.trust.saved import MIN_DOCUMENTS, Calibration
 from setrnn.tagging.trust.sets import Scaling, fit_scaling, held_out
-from setrnn.training.failures import explain_full_gpu
 
 Target = tuple[float, float]  # an accuracy and a confidence
 FITTED = "thresholds, curves, acceptance"
