@@ -11,6 +11,7 @@ import pytest
 import yaml
 from fastapi.testclient import TestClient
 
+from setrnn.cli.options import expand
 from setrnn.cli.serve import serve
 from setrnn.serve.app import OPEN_PATHS, make_app
 from setrnn.serve.registry import Registry, ServedModel
@@ -113,7 +114,7 @@ def test_all_parts_use_the_port_of_the_service(compose, sidecar):
 def test_the_commands_are_commands_of_setrnn(compose, container):
     (default,) = instructions("CMD")
     assert json.loads(instructions("ENTRYPOINT")[0]) == ["setrnn"]
-    known = inspect.signature(serve).parameters
+    known = inspect.signature(expand(serve)).parameters
     for words in (
         json.loads(default),
         compose["services"]["setrnn"]["command"],

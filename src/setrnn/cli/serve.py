@@ -27,6 +27,7 @@ LIBRARIES = ("fastapi", "uvicorn", "httptools", "prometheus_client")
 
 
 def serve(
+    settings: ServeSettings,
     models: Annotated[
         list[str],
         argument(
@@ -53,39 +54,7 @@ def serve(
         ),
     ] = None,
     device: Device = "auto",
-    workers: Annotated[
-        int | None,
-        option("Batches to process at once.", default="one per core; on a GPU, one", min=1),
-    ] = None,
     threads: Annotated[int, option("Threads per batch.", min=1)] = 1,
-    label_studio: Annotated[
-        bool,
-        option(
-            "Also answer as a machine learning backend of Label Studio, by the first model.",
-            None,
-            "--label-studio",
-        ),
-    ] = False,
-    max_texts: Annotated[
-        int, option("The most texts per request.", min=1)
-    ] = ServeSettings.max_texts,
-    max_words: Annotated[int, option("The most words per text.", min=1)] = ServeSettings.max_words,
-    max_body_bytes: Annotated[
-        int, option("The most bytes per request.", min=1)
-    ] = ServeSettings.max_body_bytes,
-    max_connections: Annotated[
-        int, option("The most open connections; with more, requests are answered 503.", min=1)
-    ] = ServeSettings.max_connections,
-    queue: Annotated[
-        int, option("The most documents that may wait; more are answered 503.", min=1)
-    ] = ServeSettings.queue,
-    batch: Annotated[int, option("The most documents per batch.", min=1)] = ServeSettings.batch,
-    batch_ms: Annotated[
-        float,
-        option(
-            "Milliseconds without another request after which a batch starts.", min=0, max=1_000
-        ),
-    ] = ServeSettings.batch_ms,
 ) -> None:
     """Serve models: an HTTP API, and a page to tag with.
 
@@ -94,17 +63,6 @@ def serve(
     for library in LIBRARIES:
         if find_spec(library) is None:
             raise MissingExtraError(library, "serve", "Serving")
-    settings = ServeSettings(
-        max_texts,
-        max_words,
-        max_body_bytes,
-        max_connections,
-        queue,
-        batch,
-        batch_ms,
-        workers,
-        label_studio,
-    )
     check_host_names(allow_host or ())
     folders = name_folders(models)
     for folder in folders.values():

@@ -6,43 +6,30 @@ describes them by their types and docstrings.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, replace
 
 import numpy as np
-from pydantic import PlainSerializer
 
 from setrnn.data.example import KnownLabels
-from setrnn.data.text.alignment import STOP_WORD
 from setrnn.serve.registry import AnsweringModel, ServedModel
 from setrnn.systems.limits import Limits
-from setrnn.tagging.explain.explain import Explanation, FoundSequence, NamedSet
-from setrnn.tagging.explain.words import LinearScore
+from setrnn.tagging.explain.explain import Explanation
 from setrnn.tagging.prediction import Completion, Prediction
+from setrnn.tagging.trust.acceptance import Acceptance
 
 MAX_LABELS = 50  # that are listed with their probabilities
 MIN_MARGINAL = 0.001  # of the labels that are listed with their probabilities
-MIN_ATTENTION = 0.0005  # of a word in a step
-MIN_WEIGHT = 0.01  # of a word for a label, by the label's strongest word
-LAST_OF_ONE_UNIT = "\uffff"  # later characters take two code units of UTF-16
 
 Document = tuple[str, Sequence[str]]  # a text and its features
 
 
 @dataclass(frozen=True)
-class LabelProbability:
-    """A label and its probability."""
+class Marginal:
+    """A label with its probability, and the lowest accepted one; null: it is never accepted."""
 
     label: str
     probability: float
-
-
-@dataclass(frozen=True)
-class Marginal(LabelProbability):
-    """A label with its probability, and the lowest accepted one; null: it is never accepted."""
-
     accepted_from: float | None
 
 
@@ -73,110 +60,41 @@ class TagAnswer:
     predictions: list[TaggedText]
 
 
-def _suggest(found: tuple[tuple[str, float], ...]) -> list[LabelProbability]:
-    return [LabelProbability(*each) for each in found[:MAX_LABELS]]
-
-
 @dataclass(frozen=True, kw_only=True)
 class CompleteAnswer(Completion):
     """The most probable sets that agree with the known labels.
 
     `labels` is the whole set, with the present labels; `probability` is p(set | text, known).
-    `suggestions` has the other labels in descending order of probability, at most 50.
+    `suggestions` has the other labels and their probabilities, in descending order, at most 50.
     `known_probability` is p(known | text): small if the known labels are unlikely under the model.
     """
 
     model: AnsweringModel
-    suggestions: Annotated[
-        tuple[tuple[str, float], ...],
-        PlainSerializer(_suggest, return_type=list[LabelProbability]),
-    ]
 
 
-@dataclass(frozen=True)
-class AttendedWord:
-    """A word of the text, and its share of the attention or what it adds to a label's score.
-
-    `start` and `stop` are in UTF-16 code units.
-    """
-
-    text: str
-    start: int
-    stop: int
-    weight: float
-
-
-@dataclass(frozen=True)
-class ExplainedStep:
-    """One step of the best order of set A; the label is null at the end (STOP)."""
-
-    label: str | None
-    probability: float
-    words: list[AttendedWord]
-
-
-@dataclass(frozen=True)
-class ExplainedLabel:
-    """The words that speak for a label (a weight above 0) or against it.
-
-    `is_in_set` is false for a probable label that was left out. `score`, of a classical system, is
-    what its log-odds are made of.
-    """
-
-    label: str
-    probability: float
-    is_in_set: bool
-    words: list[AttendedWord]
-    score: LinearScore | None
-
-
-@dataclass(frozen=True)
-class ExplainAnswer:
+@dataclass(frozen=True, kw_only=True)
+class ExplainAnswer(Explanation):
     """Why a model tags a text as it does.
 
     Set A is the predicted or given one; `rule` is null if it was given. If a set `is_exact`, all
-    orders were summed; otherwise its probability is a lower bound. `sequences` and `steps` are
-    empty unless the model emits labels one by one. `label_words` has the labels of set A, then the
-    most probable others; it is empty if the model was trained without label evidence. `notes` says
-    how much of the text the model read, and how.
+    orders were summed; otherwise its probability is a lower bound. `sequences` and `steps`, of the
+    best order of set A, are empty unless the model emits labels one by one. `label_words` has the
+    labels of set A, then the most probable others; it is empty if the model was trained without
+    label evidence. A word's weight in a step or for a label stands at its `place` in `weights`.
+    `notes` says how much of the text the model read, and how.
     """
 
     model: AnsweringModel
-    rule: str | None
-    sequences: tuple[FoundSequence, ...]
-    sets: tuple[NamedSet, ...]
-    steps: list[ExplainedStep]
-    label_words: list[ExplainedLabel]
     notes: list[str]
 
 
 @dataclass(frozen=True)
-class AcceptedFrom:
-    """The accuracy that was asked for, and the lowest accepted probability; null: none is."""
-
-    target: float
-    threshold: float | None
-
-
-@dataclass(frozen=True)
-class AcceptedLabels:
-    """The accuracy of each label that was asked for, and how many labels can be accepted."""
-
-    target: float
-    n_labels: int
-
-
-@dataclass(frozen=True)
-class HierarchyCard:
-    """Whether predicted labels bring their ancestors, and how many labels are below another."""
-
-    keeps_closed: bool
-    n_below: int
-
-
-@dataclass(frozen=True)
 class ModelCard(AnsweringModel):
-    """A served model: its rules, what it accepts by rule, its training data, its hierarchy."""
+    """A served model: its rules, what it accepts by rule, its training data.
+
+    `label_target` is the accuracy of the labels that are accepted by themselves; null: none are.
+    `keeps_closed` says whether predicted labels bring their ancestors; null without a hierarchy.
+    """
 
     is_default: bool
     n_labels: int
@@ -184,10 +102,10 @@ class ModelCard(AnsweringModel):
     own_rule: str
     can_explain: bool
     is_calibrated: bool
-    accepts: dict[str, AcceptedFrom]
-    accepts_labels: AcceptedLabels | None
+    accepts: dict[str, Acceptance]
+    label_target: float | None
     data: str | None
-    hierarchy: HierarchyCard | None
+    keeps_closed: bool | None
 
 
 @dataclass(frozen=True)
@@ -208,45 +126,20 @@ class ModelsAnswer:
 
 
 @dataclass(frozen=True)
-class CountedLabel:
-    """A label and the number of training documents that have it."""
+class ListedLabel:
+    """A label, the number of training documents that have it, and the labels directly above it."""
 
     label: str
     count: int
+    parents: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class LabelsAnswer:
     """Labels in descending order of count."""
 
-    labels: list[CountedLabel]
+    labels: list[ListedLabel]
     n_matching: int
-
-
-@dataclass(frozen=True)
-class LabelInTree(CountedLabel):
-    """A label and the labels directly above it."""
-
-    parents: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class HierarchyAnswer:
-    """The labels of a model with their parents, in descending order of count.
-
-    `keeps_closed` says whether predicted labels bring their ancestors.
-    """
-
-    keeps_closed: bool
-    labels: list[LabelInTree]
-    n_labels: int
-
-
-@dataclass(frozen=True)
-class Health:
-    """The state of the service."""
-
-    status: str
 
 
 def tag_documents(
@@ -293,7 +186,12 @@ def complete_documents(
     """Predict the set of each document with known labels."""
     texts, features, known = zip(*documents, strict=True)
     found = model.tagger.complete_stream(zip(texts, features, strict=True), known, top)
-    return [CompleteAnswer(**vars(each), model=model.answering) for each in found]
+    return [
+        CompleteAnswer(
+            **vars(replace(each, suggestions=each.suggestions[:MAX_LABELS])), model=model.answering
+        )
+        for each in found
+    ]
 
 
 def explain_documents(
@@ -304,51 +202,9 @@ def explain_documents(
     top: int,
 ) -> list[ExplainAnswer]:
     """Explain documents one by one."""
-    explain = model.tagger.explain
-    return [
-        _answer_explanation(explain(text, features, top, rule, labels), model)
-        for text, features in documents
-    ]
-
-
-def _answer_explanation(found: Explanation, model: ServedModel) -> ExplainAnswer:
-    wide = [place for place, each in enumerate(found.text) if each > LAST_OF_ONE_UNIT]
-    words = [word for word in found.words if word.place is not None]
-
-    def list_words(weights: Sequence[float], least: float) -> list[AttendedWord]:
-        """List the words with a weight, positive or negative, of at least `least`; no stop words.
-
-        Offsets are in UTF-16 code units, as JavaScript counts them.
-        """
-        return [
-            AttendedWord(
-                word.text,
-                word.start + bisect_left(wide, word.start),
-                word.stop + bisect_left(wide, word.stop),
-                weight,
-            )
-            for word, weight in zip(words, weights, strict=False)  # features follow the words
-            if weight and abs(weight) >= least and word.fate != STOP_WORD
-        ]
-
-    return ExplainAnswer(
-        model.answering,
-        found.rule,
-        found.sequences,
-        found.sets,
-        [
-            ExplainedStep(each.label, each.probability, list_words(each.weights, MIN_ATTENTION))
-            for each in found.steps
-        ],
-        [
-            ExplainedLabel(
-                each.label,
-                each.probability,
-                each.is_in_set,
-                list_words(each.weights, MIN_WEIGHT * max(map(abs, each.weights), default=0.0)),
-                each.score,
-            )
-            for each in found.label_words
-        ],
-        found.reading_notes(),
-    )
+    answers = []
+    for text, features in documents:
+        found = model.tagger.explain(text, features, top, rule, labels)
+        notes = found.reading_notes()
+        answers.append(ExplainAnswer(**vars(found), model=model.answering, notes=notes))
+    return answers

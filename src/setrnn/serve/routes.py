@@ -14,16 +14,10 @@ from starlette.responses import Response
 
 from setrnn.data.example import KnownLabels
 from setrnn.serve.answers import (
-    AcceptedFrom,
-    AcceptedLabels,
     CompleteAnswer,
-    CountedLabel,
     ExplainAnswer,
-    Health,
-    HierarchyAnswer,
-    HierarchyCard,
-    LabelInTree,
     LabelsAnswer,
+    ListedLabel,
     ModelCard,
     ModelsAnswer,
     RequestLimits,
@@ -147,10 +141,7 @@ async def models(request: Request) -> ModelsAnswer:
 def _card(model: ServedModel, is_default: bool) -> ModelCard:
     tagger = model.tagger
     calibration, of_labels = tagger.calibration, tagger.label_acceptance
-    data, hierarchy = tagger.notes.get("data"), None
-    if tagger.hierarchy is not None:
-        n_below = int((tagger.closure.above >= 0).any(axis=1).sum())
-        hierarchy = HierarchyCard(tagger.keeps_closed, n_below)
+    data = tagger.notes.get("data")
     return ModelCard(
         **vars(model.answering),
         is_default=is_default,
@@ -159,65 +150,45 @@ def _card(model: ServedModel, is_default: bool) -> ModelCard:
         own_rule=tagger.rule_or_own(None),
         can_explain=why_not_explained(tagger) is None,
         is_calibrated=calibration is not None and bool(calibration.scalings),
-        accepts={
-            rule: AcceptedFrom(each.target, each.threshold)
-            for rule, each in (calibration.acceptance.items() if calibration else ())
-        },
-        accepts_labels=AcceptedLabels(of_labels.target, of_labels.n_safe) if of_labels else None,
+        accepts=dict(calibration.acceptance) if calibration else {},
+        label_target=of_labels.target if of_labels else None,
         data=None if data is None else str(data),
-        hierarchy=hierarchy,
+        keeps_closed=None if tagger.hierarchy is None else tagger.keeps_closed,
     )
 
 
 @router.get("/v1/labels", responses=_NAMES_MODEL | describe_problems("invalid", "not-ready"))
-async def labels(
+def labels(  # in a thread: there may be 100,000 labels
     model: AskedModel,
     prefix: Annotated[
         str, Query(max_length=MAX_NAME, description="The start of a label or of a word in it.")
     ] = "",
-    limit: Annotated[int, Query(ge=1, le=1_000, description="The most labels to return.")] = 20,
+    limit: Annotated[int, Query(ge=1, le=100_000, description="The most labels to return.")] = 20,
 ) -> LabelsAnswer:
-    """Search the labels of a model."""
-    matching, known = model.find_labels(prefix), model.tagger.labels
-    return LabelsAnswer(
-        [CountedLabel(known.names[each], int(known.counts[each])) for each in matching[:limit]],
-        len(matching),
-    )
-
-
-@router.get("/v1/hierarchy", responses=_NAMES_MODEL | describe_problems("invalid", "not-ready"))
-def hierarchy(  # in a thread: there may be 100,000 labels
-    model: AskedModel,
-    limit: Annotated[
-        int, Query(ge=1, le=100_000, description="The most labels to return.")
-    ] = 10_000,
-) -> HierarchyAnswer:
-    """List the labels of a model with their parents; without any if it has no hierarchy."""
-    tagger, known = model.tagger, model.tagger.labels
+    """List the labels of a model, or search them: the most frequent first."""
+    tagger, matching = model.tagger, model.find_labels(prefix)
+    names, counts = tagger.labels.names, tagger.labels.counts
     parents_of = tagger.closure.parents if tagger.hierarchy is not None else lambda label: ()
-    order = sorted(range(len(known)), key=lambda label: -known.counts[label])[:limit]
     listed = [
-        LabelInTree(
-            known.names[label],
-            int(known.counts[label]),
-            tuple(known.names[each] for each in parents_of(label)),
+        ListedLabel(
+            names[label], int(counts[label]), tuple(names[each] for each in parents_of(label))
         )
-        for label in order
+        for label in sorted(matching, key=lambda label: -counts[label])[:limit]
     ]
-    return HierarchyAnswer(tagger.keeps_closed, listed, len(known))
+    return LabelsAnswer(listed, len(matching))
 
 
 @router.get("/healthz")
-async def health(request: Request) -> Health:
+async def health(request: Request) -> dict[str, str]:
     """Report that the service runs."""
-    return Health(status="ok")
+    return {"status": "ok"}
 
 
 @router.get("/readyz", responses=describe_problems("not-ready"))
-async def ready(request: Request) -> Health:
+async def ready(request: Request) -> dict[str, str]:
     """Report whether the models are loaded."""
     service_of(request).registry.find(None)
-    return Health(status="ready")
+    return {"status": "ready"}
 
 
 @router.get(

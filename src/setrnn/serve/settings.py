@@ -9,6 +9,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Annotated
+
+from typer import Option
 
 from setrnn.data.text.words import whole_characters
 from setrnn.errors import ConfigError
@@ -22,33 +25,46 @@ _HOST_NAME = re.compile(r"[\w-]+(\.[\w-]+)*")
 
 @dataclass(frozen=True)
 class ServeSettings:
-    """The limits of a service.
-
-    Args:
-        max_texts: texts per request.
-        max_words: words per text.
-        max_body_bytes: bytes per request body.
-        max_connections: open connections; with more, requests are refused.
-        queue: documents that may wait for a model; requests beyond it are refused.
-        batch: documents per batch.
-        batch_ms: how long a batch waits for another request, in milliseconds; up to ten times.
-        workers: batches processed at once; None: one per core, or one on a GPU.
-        label_studio: whether to answer as a machine learning backend of Label Studio.
+    """The limits of a service: each is an option of `setrnn serve`.
 
     Example:
         >>> ServeSettings(max_texts=16).max_texts
         16
     """
 
-    max_texts: int = 64
-    max_words: int = 10_000
-    max_body_bytes: int = 4 << 20
-    max_connections: int = 1_000
-    queue: int = 4_096
-    batch: int = 256
-    batch_ms: float = 3.0
-    workers: int | None = None
-    label_studio: bool = False
+    workers: Annotated[
+        int | None,
+        Option(
+            help="Batches to process at once.",
+            show_default="one per core; on a GPU, one",
+            min=1,
+        ),
+    ] = None
+    label_studio: Annotated[
+        bool,
+        Option(
+            "--label-studio",
+            help="Also answer as a machine learning backend of Label Studio, by the first model.",
+        ),
+    ] = False
+    max_texts: Annotated[int, Option(help="The most texts per request.", min=1)] = 64
+    max_words: Annotated[int, Option(help="The most words per text.", min=1)] = 10_000
+    max_body_bytes: Annotated[int, Option(help="The most bytes per request.", min=1)] = 4 << 20
+    max_connections: Annotated[
+        int, Option(help="The most open connections; with more, requests are answered 503.", min=1)
+    ] = 1_000
+    queue: Annotated[
+        int, Option(help="The most documents that may wait; more are answered 503.", min=1)
+    ] = 4_096
+    batch: Annotated[int, Option(help="The most documents per batch.", min=1)] = 256
+    batch_ms: Annotated[
+        float,
+        Option(
+            help="Milliseconds without another request after which a batch starts.",
+            min=0,
+            max=1_000,
+        ),
+    ] = 3.0
 
     @property
     def max_nested(self) -> int:

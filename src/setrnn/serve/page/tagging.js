@@ -8,6 +8,7 @@ const MAX_CHARACTERS = 40_000; // sent per text: models read far less
 const CHARACTERS_PER_WORD = 32; // in a text without spaces, as the server counts
 const BYTES_PER_CHARACTER = 8; // at most, including the rest of the request
 const MAX_LABEL = 1000; // characters that the server accepts
+const MAX_TREE = 10_000; // labels in the tree
 const UNLIKELY = 0.001; // labels below are not listed
 const SURE = 0.05; // labels closer to 0 or 1 are not asked about
 
@@ -39,25 +40,25 @@ export function chooseModel(name, rule) {
 
 // Load the tree of the chosen model; return whether it has one.
 export async function loadTree() {
-  const { name, version, hierarchy } = server.model;
-  const place = hierarchy ? `${name}\n${version}` : null;
+  const { name, version, keeps_closed } = server.model;
+  const place = keeps_closed === null ? null : `${name}\n${version}`;
   if (tree.place !== place) Object.assign(tree, { place: null, nodes: new Map(), roots: [], n_labels: 0 });
   if (place === null || tree.place === place) return place !== null;
-  const { labels, n_labels } = await ask(`v1/hierarchy?${new URLSearchParams({ model: name })}`, null, "tree");
+  const { labels, n_matching } = await findLabels("", MAX_TREE, "tree");
   const nodes = new Map(labels.map((each) => [each.label, { ...each, children: [] }]));
   for (const { label, parents } of labels) for (const each of parents) nodes.get(each)?.children.push(label);
   const isRoot = ({ parents }) => !parents.some((each) => nodes.has(each));
   const branches = labels.filter(isRoot).map((each) => each.label);
   const isInner = (label) => nodes.get(label).children.length > 0;
   const roots = [...branches.filter(isInner), ...branches.filter((label) => !isInner(label))];
-  Object.assign(tree, { place, nodes, roots, n_labels });
+  Object.assign(tree, { place, nodes, roots, n_labels: n_matching });
   return true;
 }
 
 // All labels that `next` leads to from a label: those above or below it. None if sets need not be closed.
 function reach(label, next) {
   const found = new Set();
-  const waiting = server.model.hierarchy?.keeps_closed ? [label] : [];
+  const waiting = server.model.keeps_closed ? [label] : [];
   while (waiting.length) {
     for (const each of tree.nodes.get(waiting.pop())?.[next] ?? []) {
       if (!found.has(each)) waiting.push(each);
@@ -140,14 +141,30 @@ export async function complete(document, decision, kind) {
   if (!present.length && !absent.length) return null;
   const body = { ...common(document), present, absent, top: N_SETS };
   const completion = await askModel("v1/complete", body, kind);
-  remember(completion.suggestions.map((each) => each.label));
-  return completion;
+  const suggestions = completion.suggestions.map(([label, probability]) => ({ label, probability }));
+  remember(suggestions.map(({ label }) => label));
+  return { ...completion, suggestions };
 }
 
 // Explain the predicted set, or a given one.
-export function explain(document, labels, kind) {
+export async function explain(document, labels, kind) {
   const what = labels ? { labels } : { rule: server.rule };
-  return askModel("v1/explain", { ...common(document), ...what }, kind);
+  const found = await askModel("v1/explain", { ...common(document), ...what }, kind);
+  const words = wordsOf(found);
+  const weigh = ({ weights, ...row }) => {
+    const weighed = words.map(({ place, ...word }) => ({ ...word, weight: weights[place] }));
+    return { ...row, words: weighed.filter(({ weight }) => weight) };
+  };
+  return { ...found, steps: found.steps.map(weigh), label_words: found.label_words.map(weigh) };
+}
+
+// The words that the model read, without stop words. The server counts characters; a string here
+// may have two units per character.
+function wordsOf({ text, words }) {
+  const units = [0];
+  for (const character of text) units.push(units.at(-1) + character.length);
+  const isRead = ({ place, fate }) => place !== null && fate !== "stop word";
+  return words.filter(isRead).map(({ fate, ...word }) => ({ ...word, start: units[word.start], stop: units[word.stop] }));
 }
 
 export function findLabels(prefix, limit = 8, kind = "labels") {
@@ -272,7 +289,7 @@ export function ordersHint(decision) {
 function rowsHint(completion, prediction) {
   if (completion) return "Undecided labels, given your decisions (not calibrated).";
   const hints = [];
-  const target = server.model.accepts_labels?.target;
+  const target = server.model.label_target;
   if (prediction.marginals.some((each) => each.accepted_from !== null)) {
     hints.push(`A label is settled (●) from the mark on its bar: right in at least ${asShare(target)} of cases.`);
   }
@@ -284,7 +301,7 @@ function rowsHint(completion, prediction) {
 }
 
 function settledHint(settled, labels) {
-  const target = server.model.accepts_labels?.target;
+  const target = server.model.label_target;
   if (!settled.length || !target) return "";
   const many = settled.length === labels.length ? "All labels are settled" : "Settled labels (●)";
   return `${many}: each is right in at least ${asShare(target)} of cases.`;

@@ -20,7 +20,7 @@ export async function showTree() {
     throw error;
   }
   const { n_labels: n, roots, nodes } = tree;
-  const brings = server.model.hierarchy.keeps_closed
+  const brings = server.model.keeps_closed
     ? "A label brings those above it; a rejected label takes those below it away."
     : "A label need not bring those above it.";
   const few = nodes.size < n ? ` The ${number(nodes.size)} most frequent of ${count(n, "label")}.` : "";
