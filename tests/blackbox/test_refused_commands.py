@@ -40,7 +40,6 @@ REFUSED = {
     f"{KNOWN} --rule f1": "not by rule 'f1'",
     f"{KNOWN} --absent-field right": "Name two fields",
     f"{KNOWN} --require football": "exclude limits",
-    "predict br newsroom --present-field right": "has no fields for known labels",
     "predict br --text goal --present-field right": "--text has no fields",
     "evaluate br data --rule sequence --json s.json": "'br' does not",
     "evaluate br data --min-labels 10000 --json s.json": "min_labels is 10000",

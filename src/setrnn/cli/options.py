@@ -172,18 +172,6 @@ class Reading:
             default="UTF-8, or UTF-16 with a byte order mark",
         ),
     ] = None
-    id_prefix: Annotated[
-        str,
-        option(
-            "Whether ids begin with the name of their file: if an earlier file has the same id, "
-            "always, or never.",
-            "auto|file|none",
-        ),
-    ] = "auto"
-    source_feature: Annotated[
-        bool,
-        option("Give each document the name of its file as a feature.", None, "--source-feature"),
-    ] = False
     reader: Annotated[
         str | None,
         option(

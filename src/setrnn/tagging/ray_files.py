@@ -18,7 +18,7 @@ from typing import Any
 import setrnn
 from setrnn.data.cache import Source
 from setrnn.data.read import BadRows, ReadOptions
-from setrnn.data.read.places import expand_places
+from setrnn.data.read.dataset import expand_places
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.tagging.files import (
     MANIFEST,

@@ -166,7 +166,6 @@ def test_a_file_without_documents_is_refused_once_read(tmp_path, name, content, 
         {"text_field": "title,"},
         {"label_separator": ""},
         {"max_row_bytes": 0},
-        {"id_prefix": "always"},
         {"encoding": "klingon"},
         {"encoding": "base64"},
     ],
@@ -205,8 +204,6 @@ def test_a_format_from_outside_is_known_by_its_suffix_and_its_name(tmp_path, mon
     assert "toy" in refusal(tmp_path / "data.docx").partition("--format")[2]
     assert ".toy" in refusal(tmp_path / "none")
     assert "Did you mean 'toy'?" in refusal(tmp_path, "toys")
-    with pytest.raises(DataError, match=r"dev\.toy has no fields for known labels"):
-        read(tmp_path / "in" / "dev.toy", present_field="right")
     (tmp_path / "bad.toy").write_text("one | x\ntwo\n")
     with pytest.raises(BadRowError, match=r"bad\.toy line 2: has no bar"):
         read(tmp_path / "bad.toy")
@@ -244,19 +241,6 @@ def test_files_a_glob_and_a_folder_give_the_same_documents(tmp_path):
     assert ids(tmp_path / "in") == ["1", "2", "3", "4"]
 
 
-def test_ids_that_occur_in_two_files_get_their_names(tmp_path):
-    files, bad_rows = write(tmp_path, a=["s1", "s2", "s2"], b=["s3", "s1"]), BadRows()
-    assert ids(files, bad_rows) == ["s1", "s2", "s2", "s3", "b:s1"]
-    assert len(bad_rows.notes) == 1
-    assert "'b:s1'" in bad_rows.notes[0]
-    assert "--id-prefix" in bad_rows.notes[0]
-    files = write(tmp_path, a=["1"], b=["1"])
-    assert ids(files, id_prefix="none") == ["1", "1"]
-    assert ids(files, id_prefix="file") == ["a:1", "b:1"]
-    files = [*write(tmp_path / "one", export=["1"]), *write(tmp_path / "two", export=["1"])]
-    assert ids(files) == ["1", "two/export:1"]
-
-
 def test_files_called_train_and_test_are_parts(tmp_path):
     files = write(tmp_path, train=["1"], test=["1"])
     assert list(open_dataset(files).splits) == ["train", "test"]
@@ -278,12 +262,6 @@ def test_folders_are_joined_by_their_parts(tmp_path):
     places = [tmp_path / "one", tmp_path / "two"]
     assert ids(places) == ["one-1", "two-1"]
     assert ids(places, split="test") == ["one-2", "two-2"]
-
-
-def test_the_source_can_be_a_feature(tmp_path):
-    files = write(tmp_path, a=["1"], b=["2"])
-    found = read(files, source_feature=True) + read(files[0], source_feature=True)
-    assert [each.features for each in found] == [("source:a",), ("source:b",), ("source:a",)]
 
 
 def test_of_several_files_one_may_be_empty_and_one_at_fault_is_named(tmp_path):

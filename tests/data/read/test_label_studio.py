@@ -98,18 +98,6 @@ def test_annotators_who_agree_on_nothing_leave_the_labels_unknown(tmp_path):
     assert "agree on no label" in bad_rows.notes[0]
 
 
-@pytest.mark.parametrize("field", ["labels", "topics"])
-def test_the_annotators_of_json_min_decide_by_majority_too(tmp_path, field):
-    votes = [{"choices": ["a", "b"]}, {"choices": ["b"]}, "b"][: 3 if field == "topics" else 2]
-    rows = [
-        {"id": 1, "text": "A", "topics": value, "annotation_id": number}
-        for number, value in enumerate(votes)
-    ]
-    other = {"id": 2, "text": "B", "topics": {"choices": ["c"]}, "annotation_id": 9}
-    first, second = read(tmp_path, [rows[0], other, *rows[1:]], labels_field=field)
-    assert (first, second) == (Example("1", "A", ("b",)), Example("2", "B", ("c",)))
-
-
 def test_json_min_is_read(tmp_path):
     rows = [
         {"id": 1, "text": "A", "topics": {"choices": ["a", "b"]}, "annotator": 1, "lead_time": 2},

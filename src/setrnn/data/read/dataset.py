@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
+import glob
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,24 +16,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from setrnn.data.example import Example, rename_labels
-from setrnn.data.read import (
-    aapd,
-    delimited,
-    huggingface,
-    jsonl,
-    label_studio,
-    parquet,
-    rcv1,
-    reuters,
-)
+from setrnn.data.prepared import is_prepared
+from setrnn.data.read import corpora, delimited, huggingface, jsonl, label_studio, parquet
 from setrnn.data.read.lines import decode, file_errors, file_stem, numbered_lines
-from setrnn.data.read.places import (
-    EMBEDDED,
-    EMBEDDED_FOLDER,
-    check_place,
-    expand_places,
-    name_places,
-)
 from setrnn.data.read.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split
 from setrnn.data.read.row import read_rows
 from setrnn.errors import DataError, nearest_name, printable, shown
@@ -40,13 +28,16 @@ READERS: dict[str, Format] = {
     "jsonl": jsonl.FORMAT,
     "csv": delimited.FORMAT,
     "parquet": parquet.FORMAT,
-    "aapd": aapd.FORMAT,
-    "rcv1": rcv1.FORMAT,
-    "reuters": reuters.FORMAT,
+    "aapd": corpora.AAPD,
+    "rcv1": corpora.RCV1,
+    "reuters": corpora.REUTERS,
     "label-studio": label_studio.FORMAT,
     "huggingface": huggingface.FORMAT,
 }
 
+# A synthetic newsroom, which `tools/make_newsroom.py` of the repository writes.
+EMBEDDED = "newsroom"
+EMBEDDED_FOLDER = Path(__file__).parents[1] / EMBEDDED
 STDIN = "-"
 N_SHOWN = 5  # files or labels in a note
 SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")  # which are saved as CSV first
@@ -105,8 +96,8 @@ def open_dataset(
     datasets = [_open_place(place, options, reader) for place in places]
     dataset = datasets[0]
     if n_more := len(datasets) - 1:
-        splits = _join_datasets(datasets, options.id_prefix)
-        dataset = Dataset(f"{dataset.name}+{n_more}", f"{dataset.place} and {n_more} more", splits)
+        name, place = f"{dataset.name}+{n_more}", f"{dataset.place} and {n_more} more"
+        dataset = Dataset(name, place, _join_datasets(datasets))
     first = "train" if "train" in dataset.splits else next(iter(dataset.splits))
     finished = {
         name: _finish(split, f"The '{name}' part of {dataset.place}", options, name == first)
@@ -153,6 +144,25 @@ def _read_texts(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator
     return read_rows(lines, make, bad_rows, f"{path.name} line")
 
 
+def expand_places(places: Iterable[str | Path]) -> list[str | Path]:
+    """Replace each glob, such as "exports/*.csv", by the files that it matches, in their order."""
+    expanded: list[str | Path] = []
+    for place in places:
+        if not any(each in str(place) for each in "*?[") or Path(place).exists():
+            expanded.append(place)
+            continue
+        found = sorted(glob.glob(str(place), recursive=True))  # noqa: PTH207 (absolute ones too)
+        if not found:
+            raise DataError(f"No file matches {printable(str(place))}. Check the pattern.")
+        expanded += found
+    if not expanded:
+        raise DataError("There is no data to read. Name a file, a folder or a dataset.")
+    path, n_times = Counter(Path(place).absolute() for place in expanded).most_common(1)[0]
+    if n_times > 1:
+        raise DataError(f"{printable(str(path))} is given twice. Leave out one.")
+    return expanded
+
+
 def _open_place(data: str | Path, options: ReadOptions, reader: str | None) -> Dataset:
     """Find the splits of one file, folder or address."""
     place, path = str(data), Path(data)
@@ -161,24 +171,47 @@ def _open_place(data: str | Path, options: ReadOptions, reader: str | None) -> D
     for each in READERS.values():
         if each.prefix and place.startswith(each.prefix):
             name = place.removeprefix(each.prefix).partition(":")[0]
-            return Dataset(name, place, _extend(name, each.find(path, options), options))
+            return Dataset(name, place, each.find(path, options))
     with file_errors(path):
-        check_place(path, place)
+        _check_place(path, place)
         splits = _find_splits(path, options, reader)
         tables = _find_tables(path, reader) if path.is_dir() else []
         if not splits and not tables:
             raise _nothing_found(path, reader)
-        name = path.resolve().name if path.is_dir() else file_stem(path)
         if not splits:
             found = [_open_place(table, options, reader) for table in tables]
-            return Dataset(name, place, _join_datasets(found, options.id_prefix))
-        note, used = "", {file for split in splits.values() for file in split.files}
+            return Dataset(path.resolve().name, place, _join_datasets(found))
+        used = {file for split in splits.values() for file in split.files}
         if unread := [printable(table.name) for table in tables if table not in used]:
             note = (
                 f"Only {', '.join(splits)} of {path} are read, not {_list_some(unread)}. To read "
                 "other files too, name them."
             )
-        return Dataset(name, place, _extend(name, splits, options, note))
+            splits = {part: _add_note(split, note) for part, split in splits.items()}
+        return Dataset(path.resolve().name if path.is_dir() else file_stem(path), place, splits)
+
+
+def _check_place(path: Path, place: str) -> None:
+    """Raise if a path, which the user wrote as `place`, is not a file or a folder of documents."""
+    if not place or "\0" in place:
+        raise DataError(
+            f"'{printable(place)}' is not the name of a file. Give a file, a folder or a dataset."
+        )
+    if is_prepared(path):
+        raise DataError(
+            f"{path} is a prepared folder: it holds numbers, not documents. Use it with train and "
+            "evaluate; other commands need the data that it was made from."
+        )
+    if path.is_file() or path.is_dir():
+        return
+    if path.exists():
+        raise DataError(f"{path} is neither a file nor a folder. Save the documents to a file.")
+    if not path.parent.is_dir():
+        raise DataError(f"{path} does not exist: there is no folder {path.parent}. Check the path.")
+    names = [*(EMBEDDED,) * (path.name == place), *(each.name for each in path.parent.iterdir())]
+    close = difflib.get_close_matches(path.name, names, n=1)
+    advice = f"Did you mean '{printable(close[0])}'?" if close else "Check the name."
+    raise DataError(f"{path} does not exist. {advice}")
 
 
 def _find_splits(path: Path, options: ReadOptions, reader: str | None) -> dict[str, Split]:
@@ -212,7 +245,7 @@ def _list_suffixes(formats: Iterable[Format]) -> tuple[str, ...]:
     return tuple(chain(*(each.suffixes for each in formats if not each.fixed_names)))
 
 
-def _join_datasets(datasets: Sequence[Dataset], id_prefix: str) -> dict[str, Split]:
+def _join_datasets(datasets: Sequence[Dataset]) -> dict[str, Split]:
     """Join the splits of several places by their names.
 
     Files called train, valid and test are these splits if train is among them; other single files
@@ -222,61 +255,29 @@ def _join_datasets(datasets: Sequence[Dataset], id_prefix: str) -> dict[str, Spl
     stems = [file_stem(place) for place in places]
     are_files = all(place.is_file() for place in places)
     are_parts = "train" in stems and all(stem in SPLIT_NAMES for stem in stems)
-    parts: dict[str, list[tuple[Path, Split]]] = {}
-    for place, stem, dataset in zip(places, stems, datasets, strict=True):
+    parts: dict[str, list[Split]] = {}
+    for stem, dataset in zip(stems, datasets, strict=True):
         for name, split in dataset.splits.items():
             if are_files:
                 name = SPLIT_NAMES[stem] if are_parts else "train"
-            parts.setdefault(name, []).append((place, split))
-    return {
-        name: found[0][1] if len(found) == 1 else _join_splits(found, id_prefix)
-        for name, found in parts.items()
-    }
+            parts.setdefault(name, []).append(split)
+    return {name: join_splits(splits) for name, splits in parts.items()}
 
 
-def _join_splits(parts: Sequence[tuple[Path, Split]], id_prefix: str) -> Split:
-    """Join the splits of several places into one; ids may get the name of their place in front."""
-    prefixes = name_places([place for place, _ in parts])
-    splits = [split for _, split in parts]
+def join_splits(splits: Sequence[Split]) -> Split:
+    """Return a split of the documents of several, one after the other."""
+    files = tuple(file for split in splits for file in split.files)
+    return Split(files, lambda bad_rows: chain.from_iterable(s.read(bad_rows) for s in splits))
+
+
+def _add_note(split: Split, note: str) -> Split:
+    """Return a split whose reader also tells something to the user."""
 
     def read(bad_rows: BadRows) -> Iterator[Example]:
-        earlier: set[int] = set()  # the 64-bit hashes of ids
-        is_noted = False
-        for prefix, split in zip(prefixes, splits, strict=True):
-            own = set()
-            for example in split.read(bad_rows):
-                own.add(hash(example.id))
-                is_shared = id_prefix == "auto" and hash(example.id) in earlier
-                if not is_shared and id_prefix != "file":
-                    yield example
-                    continue
-                prefixed = f"{prefix}:{example.id}"
-                if is_shared and not is_noted:
-                    is_noted = True
-                    bad_rows.note(
-                        f"Two files have the same ids, such as '{printable(example.id)}': in the "
-                        "second file it begins with the name of the file, as in "
-                        f"'{printable(prefixed)}'. To keep ids as they are: --id-prefix none."
-                    )
-                yield replace(example, id=prefixed)
-            earlier |= own
+        bad_rows.note(note)
+        return split.read(bad_rows)
 
-    return Split(tuple(file for split in splits for file in split.files), read)
-
-
-def _extend(
-    name: str, splits: dict[str, Split], options: ReadOptions, note: str = ""
-) -> dict[str, Split]:
-    """Add a note to the reading of splits, and their name to the features if that is asked for."""
-
-    def read(split: Split, bad_rows: BadRows) -> Iterator[Example]:
-        if note:
-            bad_rows.note(note)
-        for example in split.read(bad_rows):
-            features = (*example.features, f"source:{name}")
-            yield replace(example, features=features) if options.source_feature else example
-
-    return {part: replace(split, read=partial(read, split)) for part, split in splits.items()}
+    return replace(split, read=read)
 
 
 def _finish(split: Split, name: str, options: ReadOptions, is_first: bool = False) -> Split:
@@ -296,11 +297,6 @@ def _finish(split: Split, name: str, options: ReadOptions, is_first: bool = Fals
             reason = "".join(f" First: {each}" for each in bad_rows.first[n_before:][:1])
             raise DataError(
                 f"{name} holds no documents that can be read: {n_bad} rows skipped.{reason}"
-            )
-        if options.known_fields and first.known is None:
-            raise DataError(
-                f"{name} has no fields for known labels. Give a JSON Lines, CSV or Parquet "
-                "file: setrnn data convert makes one."
             )
         examples = chain([first], examples)
         if options.label_map:
@@ -325,10 +321,8 @@ def _rename(
         kept = tuple(label for label in unknown if label not in labels)  # a given label is known
         yield replace(example, labels=labels, unknown=kept)
     if unused and bad_rows is not None:
-        bad_rows.note(
-            "The label map has labels that do not occur: "
-            f"{_list_some([shown(label) for label in unused])}."
-        )
+        names = _list_some([shown(label) for label in unused])
+        bad_rows.note(f"The label map has labels that do not occur: {names}.")
 
 
 def _list_some(names: Sequence[str]) -> str:

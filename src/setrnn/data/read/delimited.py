@@ -24,13 +24,9 @@ N_CELLS = 1000  # looked at to find the separator of labels
 ONE_LABEL = "none"  # as a separator: each cell is one label
 SEPARATORS = (",", "|", ";", "\t", "\n")  # that files use
 MAX_LIST = 100_000  # characters
-MAX_STRAY = 0.05  # cells with the chosen separator, for each with another one
 MIN_SHARE = 0.3  # of the cells with a separator, if splitting them does not give fewer labels
 
 _SPREADSHEET_HINT = re.compile(r'"?sep=(.)"?\s*\Z', re.IGNORECASE)
-# After an unclosed quote, lines are read again from the next line on. The bytes read again are at
-# most this many times the largest row.
-_MAX_REREAD = 10
 
 # The first line of each row, and the cells of the row or what is wrong with it.
 Rows: TypeAlias = Iterator[tuple[int, "list[str] | RowProblem"]]
@@ -50,7 +46,7 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
     if options.require_labels and options.label_separator != ONE_LABEL:
         place = header.index(options.labels_field)
         known = [row[place] for _, row in first if isinstance(row, list) and len(row) > place]
-        _check_separator(path, known, options.label_separator, bad_rows)
+        _check_separator(path, known, options.label_separator)
     make = example_maker(options, file_stem(path))
     list_fields = [name for name in options.list_fields if name in header]
     row_numbers = count(1)
@@ -74,58 +70,43 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
 
 
 def read_cells(path: Path, options: ReadOptions) -> Rows:
-    """Yield the rows of a table, without empty ones; a broken row does not spoil the next.
+    """Yield the rows of a table, without empty ones.
 
-    After an unclosed quote, reading continues at the next line.
+    A row of several lines that cannot be read raises DataError, since it may end anywhere.
     """
-    max_bytes, n_bytes, n_reread = options.max_row_bytes, 0, 0
+    max_bytes, n_bytes = options.max_row_bytes, 0
     # The csv module has one limit for all its readers (131,072 at first): only raise it.
     csv.field_size_limit(max(csv.field_size_limit(), min(max_bytes, 2**31 - 1)))
-    rest = numbered_lines(path, max_bytes, options.encoding)
-    waiting = deque(islice(rest, N_LINES))  # lines that are read before the rest
-    delimiter = _choose_delimiter(waiting, path, options)
-    taken: list[tuple[int, bytes]] = []  # the lines of a row
-    undecoded: list[RowProblem] = []
+    lines = numbered_lines(path, max_bytes, options.encoding)
+    first = deque(islice(lines, N_LINES))
+    delimiter = _choose_delimiter(first, path, options)
+    taken: list[int] = []  # the lines of a row
 
-    def take_lines() -> Iterator[str]:
+    def take_line(entry: tuple[int, bytes]) -> str:
         nonlocal n_bytes
-        while entry := waiting.popleft() if waiting else next(rest, None):
-            taken.append(entry)
-            n_bytes += len(entry[1])
-            check_length(n_bytes, max_bytes)
-            try:
-                text = decode(entry[1], max_bytes)
-            except RowProblem as problem:
-                undecoded.append(problem)
-                text = entry[1].replace(b"\0", b"?").decode(errors="replace")
-            yield text
+        taken.append(entry[0])
+        n_bytes += len(entry[1])
+        check_length(n_bytes, max_bytes)
+        return decode(entry[1], max_bytes)
 
-    reader = csv.reader(take_lines(), delimiter=delimiter, strict=True)
+    # After an error, the reader begins a new row: `map` goes on, as a generator would not.
+    reader = csv.reader(map(take_line, chain(first, lines)), delimiter=delimiter, strict=True)
     while True:
         taken.clear()
-        undecoded.clear()
         n_bytes = 0
-        problem: RowProblem | None = None
-        cells: list[str] = []
         try:
-            cells = next(reader)
-        except StopIteration:
-            return
+            if (row := next(reader, None)) is None:
+                return
+            if row:
+                yield taken[0], row
         except (csv.Error, RowProblem) as error:
             problem = error if isinstance(error, RowProblem) else RowProblem(_advise(error))
-            n_reread += n_bytes
-            if n_reread > _MAX_REREAD * max_bytes:
+            if len(taken) > 1:
                 raise DataError(
-                    f"{path} line {taken[0][0]}: too many quotes are not closed. Double the "
-                    "quotes inside cells, or convert the file to .jsonl."
+                    f"{path} line {taken[0]}: a row of {len(taken):,} lines {problem} If a quote "
+                    "before is not closed, close it."
                 ) from error
-            waiting.extendleft(reversed(taken[1:]))
-            reader = csv.reader(take_lines(), delimiter=delimiter, strict=True)
-        # A line that cannot be decoded is the reason of what the csv module finds in it.
-        if undecoded and (problem is None or len(taken) == 1):
-            problem = undecoded[-1]
-        if problem or cells:
-            yield taken[0][0], problem or cells
+            yield taken[0], problem
 
 
 def _choose_delimiter(first: deque[tuple[int, bytes]], path: Path, options: ReadOptions) -> str:
@@ -244,28 +225,18 @@ def find_separator(cells: Collection[str]) -> str | None:
     return min(found)[2] if found else None
 
 
-def _check_separator(path: Path, cells: list[str], chosen: str, bad_rows: BadRows) -> None:
-    """Raise or note if the first cells of labels hold another separator than the chosen one."""
-    cells = [cell for cell in cells if cell.strip()]
-    others = [cell for cell in cells if chosen not in cell and _read_list(cell) is None]
-    meant = find_separator(others)
-    if meant is None or meant == chosen:
-        return
-    n_chosen, n_meant = len(cells) - len(others), sum(meant in cell for cell in others)
-    if n_chosen > MAX_STRAY * n_meant:
+def _check_separator(path: Path, cells: list[str], chosen: str) -> None:
+    """Raise if the first cells of labels do not hold the chosen separator, but another one."""
+    cells = [cell for cell in cells if cell.strip() and _read_list(cell) is None]
+    meant = None if any(chosen in cell for cell in cells) else find_separator(cells)
+    if meant is None:
         return
     option = {"\t": "$'\\t'", "\n": "$'\\n'"}.get(meant, f"'{meant}'")
-    advice = f"Did you mean --label-separator {option}?"
-    if n_chosen:
-        bad_rows.note(
-            f"{path}: {n_meant:,} cells of labels hold {option}, {n_chosen:,} '{chosen}'. {advice}"
-        )
-        return
-    where = f" in the first {N_CELLS:,} documents" if len(others) == N_CELLS else ""
+    where = f" in the first {N_CELLS:,} documents" if len(cells) == N_CELLS else ""
     raise DataError(
-        f"{path}: {len(set(map(str.strip, others))):,} labels{where}, one per document: your "
-        f"labels contain {option}. {advice} If each cell is one label, give --label-separator "
-        f"{ONE_LABEL}."
+        f"{path}: {len(set(map(str.strip, cells))):,} labels{where}, one per document: your "
+        f"labels contain {option}. Did you mean --label-separator {option}? If each cell is one "
+        f"label, give --label-separator {ONE_LABEL}."
     )
 
 

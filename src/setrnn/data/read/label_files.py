@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 from setrnn.data.disk import whole_file
 from setrnn.data.hierarchy import Hierarchy
+from setrnn.data.read.dataset import EMBEDDED, EMBEDDED_FOLDER
 from setrnn.data.read.delimited import read_cells
 from setrnn.data.read.lines import RowProblem
-from setrnn.data.read.places import EMBEDDED, EMBEDDED_FOLDER
 from setrnn.data.read.reader import ReadOptions
 from setrnn.errors import DataError, printable, shown
 

@@ -1,9 +1,9 @@
 """Read and write the JSON of Label Studio: tasks with annotations or predictions.
 
 A file is one list. Both exports are read: JSON, `{"data": {...}, "annotations": [...]}`, and
-JSON-MIN, whose rows have the fields of the data and of the choices side by side. The labels of a
-document are what its annotators chose: with several annotations, those marked as ground truth
-count alone, and a label needs more than half of them.
+JSON-MIN, whose rows are annotations: the fields of the data and of the choices side by side. The
+labels of a document are what its annotators chose: with several annotations, those marked as ground
+truth count alone, and a label needs more than half of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Row = Mapping[str, Any]
 def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:
     """Read the tasks of one file; those without an annotation are left out if labels are needed."""
     make = example_maker(options, file_stem(path))
-    tasks = _join_annotators(_load(path, options), options.labels_field)
+    tasks = [_make_task(each, options.labels_field) for each in _load(path, options)]
     tag = _find_tag(path, tasks, options)
     n_left_out = 0
 
@@ -71,25 +71,17 @@ def _load(path: Path, options: ReadOptions) -> list[Any]:
     return tasks
 
 
-def _join_annotators(tasks: Sequence[Any], field: str) -> list[Any]:
-    """Make tasks of the rows of JSON-MIN: each is one annotation, those of a task have its id."""
-    joined: dict[int | str, Any] = {}
-    for number, task in enumerate(tasks):
-        if not isinstance(task, dict) or isinstance(task.get("data"), dict):
-            joined[number] = task
-            continue
-        chosen = {name: each for name, each in task.items() if _has_choices(each)}
-        if isinstance(task.get(field), str | list):
-            chosen[field] = {CHOICES: task[field]}
-        is_annotation = "annotation_id" in task
-        key = str(task.get("id", number)) if is_annotation else number
-        whole = joined.setdefault(key, {"data": task, "annotations": []})
-        if chosen or is_annotation:
-            result = [
-                {"type": CHOICES, "from_name": name, "value": each} for name, each in chosen.items()
-            ]
-            whole["annotations"].append({"result": result})
-    return list(joined.values())
+def _make_task(row: Any, field: str) -> Any:  # noqa: ANN401 (JSON values)
+    """Return a row of JSON-MIN as a task; a task, or anything else, as it is."""
+    if not isinstance(row, dict) or isinstance(row.get("data"), dict):
+        return row
+    chosen = {name: each for name, each in row.items() if _has_choices(each)}
+    if isinstance(row.get(field), str | list):
+        chosen[field] = {CHOICES: row[field]}
+    result = [{"type": CHOICES, "from_name": name, "value": each} for name, each in chosen.items()]
+    is_annotated = bool(chosen) or "annotation_id" in row
+    annotations = [{"result": result}] if is_annotated else []
+    return {"id": row.get("id"), "data": row, "annotations": annotations}
 
 
 def _flatten(task: Row, tag: str | None, field: str) -> dict[str, Any]:
@@ -109,7 +101,7 @@ def _flatten(task: Row, tag: str | None, field: str) -> dict[str, Any]:
 
 def _list_annotations(task: Row) -> list[Row]:
     """Return the annotations of a task that were not cancelled."""
-    found = _list_of_dicts(task.get("annotations", task.get("completions")))
+    found = _list_of_dicts(task.get("annotations"))
     return [each for each in found if not each.get("was_cancelled")]
 
 

@@ -39,9 +39,6 @@ class ReadOptions:
         label_map: other names for labels; "" drops a label. None if there are none.
         hierarchy: the parents of labels; it may close the labels of documents. None if there is
             none.
-        id_prefix: whether ids begin with the name of their file, if there are several files:
-            "auto" if an earlier file has the same id, "file" always, "none" never.
-        source_feature: whether documents have the name of their file as a feature.
         keep_columns: whether examples keep all columns of their rows.
         require_labels: whether a row without labels is a bad row.
         max_row_bytes: longer rows are bad rows.
@@ -65,8 +62,6 @@ class ReadOptions:
     encoding: str | None = None
     label_map: Mapping[str, str] | None = None
     hierarchy: Hierarchy | None = None
-    id_prefix: str = "auto"
-    source_feature: bool = False
     keep_columns: bool = False
     require_labels: bool = True
     max_row_bytes: int = 10_000_000
@@ -82,18 +77,15 @@ class ReadOptions:
             raise ConfigError(f"The text field is empty in '{self.text_field}'. Name a field.")
         if not self.label_separator:
             raise ConfigError("The label separator is empty. Give one, such as ';'.")
-        if self.encoding is not None:
-            try:
-                "a".encode(self.encoding)
-            except LookupError:
-                raise ConfigError(
-                    f"There is no encoding '{self.encoding}'. Try cp1252 or latin-1 for Western "
-                    "languages, utf-16, or save the file as UTF-8."
-                ) from None
-        if self.id_prefix not in ("auto", "file", "none"):
-            raise ConfigError(f"The id prefix must be auto, file or none, got '{self.id_prefix}'.")
         if self.max_row_bytes < 1:
             raise ConfigError(f"max_row_bytes must be at least 1, got {self.max_row_bytes}.")
+        try:
+            "a".encode(self.encoding or "utf-8")
+        except LookupError:
+            raise ConfigError(
+                f"There is no encoding '{self.encoding}'. Try cp1252 or latin-1 for Western "
+                "languages, utf-16, or save the file as UTF-8."
+            ) from None
 
     @property
     def text_fields(self) -> tuple[str, ...]:
@@ -112,6 +104,11 @@ class ReadOptions:
         if self.require_labels:
             names.append(self.unknown_field)
         return tuple(dict.fromkeys(names))
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """All fields that are read."""
+        return (self.id_field, *self.text_fields, *self.list_fields, self.complete_field)
 
 
 @dataclass
@@ -147,21 +144,10 @@ class BadRows:
 
 @dataclass(frozen=True)
 class Split:
-    """One part of a dataset: its files, and a function that streams it, any number of times.
-
-    Attributes:
-        files: its files.
-        read: streams its documents.
-    """
+    """One part of a dataset: its files, and a function that streams it, any number of times."""
 
     files: tuple[Path, ...]
     read: Callable[[BadRows], Iterator[Example]]
-
-
-# Streams one file.
-FileReader = Callable[[Path, ReadOptions, BadRows], Iterator[Example]]
-# Returns the splits of a file or folder: none if it holds nothing in this format.
-Finder = Callable[[Path, ReadOptions], dict[str, Split]]
 
 
 @dataclass(frozen=True)
@@ -171,7 +157,8 @@ class Format:
     Attributes:
         suffixes: the suffixes of its files.
         read: streams one file that has such a suffix; a folder holds one for each split.
-        finder: finds the splits of any other file, folder or address.
+        finder: finds the splits of any other file, folder or address; none if it holds nothing in
+            this format.
         prefix: the prefix of addresses that are not paths, such as "hf:"; "" if there is none.
         fixed_names: the files of a folder that have fixed names, for error messages.
 
@@ -188,8 +175,8 @@ class Format:
     """
 
     suffixes: tuple[str, ...] = ()
-    read: FileReader | None = None
-    finder: Finder | None = None
+    read: Callable[[Path, ReadOptions, BadRows], Iterator[Example]] | None = None
+    finder: Callable[[Path, ReadOptions], dict[str, Split]] | None = None
     prefix: str = ""
     fixed_names: str = ""
 
@@ -204,19 +191,19 @@ class Format:
             is_found = is_named or place.name.lower().endswith(self.suffixes)
             files = {"train": place} if is_found else {}
         else:
-            files = find_files(place, [("", suffix) for suffix in self.suffixes])
+            files = find_files(place, "", self.suffixes)
         return {
             split: Split((path,), partial(self.read, path, options))
             for split, path in files.items()
         }
 
 
-def find_files(folder: Path, names: list[tuple[str, str]]) -> dict[str, Path]:
-    """Find one file per split in a folder, called train, valid or test between two other parts."""
+def find_files(folder: Path, start: str, suffixes: tuple[str, ...]) -> dict[str, Path]:
+    """Find one file per split: `start`, then train, valid or test, then one of the suffixes."""
     found: dict[str, Path] = {}
-    for stem, split in SPLIT_NAMES.items():
-        for start, suffix in names:
-            path = folder / f"{start}{stem}{suffix}"
+    for name, split in SPLIT_NAMES.items():
+        for suffix in suffixes:
+            path = folder / f"{start}{name}{suffix}"
             if path.is_dir():
                 raise DataError(f"{path} is a folder, not a file. Rename or remove it.")
             if not path.is_file():
