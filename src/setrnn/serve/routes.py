@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -60,20 +60,6 @@ class Service:
 _VERSION = {"description": "The model's version.", "schema": {"type": "string"}}
 _NAMES_MODEL: dict[int | str, Any] = {200: {"headers": {VERSION_HEADER: _VERSION}}}
 
-
-async def _find_model(
-    request: Request,
-    response: Response,
-    model: Annotated[
-        str | None, Query(max_length=MAX_NAME, description="The model's name; empty: the first.")
-    ] = None,
-) -> ServedModel:
-    found = service_of(request).registry.find(model or None)
-    response.headers[VERSION_HEADER] = found.version
-    return found
-
-
-AskedModel = Annotated[ServedModel, Depends(_find_model)]
 
 router = APIRouter(generate_unique_id_function=lambda route: route.name)
 posts = APIRouter(
@@ -159,14 +145,20 @@ def _card(model: ServedModel, is_default: bool) -> ModelCard:
 
 @router.get("/v1/labels", responses=_NAMES_MODEL | describe_problems("invalid", "not-ready"))
 def labels(  # in a thread: there may be 100,000 labels
-    model: AskedModel,
+    request: Request,
+    response: Response,
+    model: Annotated[
+        str | None, Query(max_length=MAX_NAME, description="The model's name; empty: the first.")
+    ] = None,
     prefix: Annotated[
         str, Query(max_length=MAX_NAME, description="The start of a label or of a word in it.")
     ] = "",
     limit: Annotated[int, Query(ge=1, le=100_000, description="The most labels to return.")] = 20,
 ) -> LabelsAnswer:
     """List the labels of a model, or search them: the most frequent first."""
-    tagger, matching = model.tagger, model.find_labels(prefix)
+    found = service_of(request).registry.find(model or None)
+    response.headers[VERSION_HEADER] = found.version
+    tagger, matching = found.tagger, found.find_labels(prefix)
     names, counts = tagger.labels.names, tagger.labels.counts
     parents_of = tagger.closure.parents if tagger.hierarchy is not None else lambda label: ()
     listed = [

@@ -7,10 +7,9 @@ import gc
 import logging
 import signal
 import socket
-import sys
 from collections.abc import Collection, Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import Any, TextIO
 
 import uvicorn
 
@@ -23,7 +22,7 @@ from setrnn.serve.settings import ApiKeys, ServeSettings
 STOP_SECONDS = 60  # for current requests to finish
 GRACE_SECONDS = 0.2  # in which requests that were sent before the stop are still read
 KEEP_ALIVE_SECONDS = 75  # more than a proxy keeps idle connections, so that it closes them
-LOG_SECONDS = 0.2  # that a line of the log waits for others
+LOG_SECONDS, LOG_BYTES = 0.2, 1 << 16  # that a line of the log waits for others, at most
 
 
 def serve(
@@ -42,7 +41,8 @@ def serve(
     server = Server(registry, settings, keys, hosts)
     with suppress(KeyboardInterrupt):  # uvicorn raises the signal that has stopped it again
         server.run([listener])
-    server.lines.flush()
+    with suppress(OSError):
+        server.log.flush()
     if server.failure is not None:
         raise server.failure
     if server.n_unanswered:
@@ -79,7 +79,7 @@ class Server(uvicorn.Server):
         )
         super().__init__(config)
         self.registry, self.keys = registry, keys
-        self.lines = set_up_log()
+        self.log = set_up_log()
         self.failure: Exception | None = None
         self.n_unanswered = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -92,7 +92,7 @@ class Server(uvicorn.Server):
             loop = asyncio.get_running_loop()
             loop.add_signal_handler(signal.SIGHUP, lambda: self._start(self._reload()))
         self._start(self._load())
-        self._start(self.lines.flush_regularly())
+        self._start(_flush_regularly(self.log))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Read the requests that were sent before the stop, then finish all current ones."""
@@ -130,38 +130,6 @@ class Server(uvicorn.Server):
             await asyncio.to_thread(set_aside_objects)
 
 
-class BufferedLog(logging.Handler):
-    """Writes lines to standard error together.
-
-    After a write of its own, each request would wait for a busy worker to give up the interpreter
-    again.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep a line; write all if it reports an error."""
-        self.lines.append(self.format(record))
-        if record.levelno >= logging.ERROR:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the lines kept so far; a closed stream loses them."""
-        lines, self.lines = self.lines, []
-        if lines:
-            with suppress(OSError, ValueError):
-                sys.stderr.write("\n".join([*lines, ""]))
-                sys.stderr.flush()
-
-    async def flush_regularly(self) -> None:
-        """Write the lines a few times per second."""
-        while True:
-            await asyncio.sleep(LOG_SECONDS)
-            self.flush()
-
-
 def set_aside_objects() -> None:
     """Let garbage collections skip the libraries and the models.
 
@@ -171,13 +139,33 @@ def set_aside_objects() -> None:
     gc.freeze()
 
 
-def set_up_log() -> BufferedLog:
-    """Write one line per request to standard error, and nothing from the libraries."""
-    handler = BufferedLog()
+class _LineHandler(logging.StreamHandler[TextIO]):
+    """Writes lines to a stream that keeps them until it is flushed."""
+
+    def flush(self) -> None:
+        """Leave the lines in the stream."""
+
+
+def set_up_log() -> TextIO:
+    """Log one line per request to the stream that is returned, and nothing from the libraries.
+
+    It is standard error with a buffer: after a write of its own, each request would wait for a busy
+    worker to give up the interpreter again.
+    """
+    # Open as long as the process.
+    stream = open(2, "w", LOG_BYTES, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
+    handler = _LineHandler(stream)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     logger = logging.getLogger("setrnn.serve")
     logger.handlers, logger.propagate = [handler], False
     logger.setLevel(logging.INFO)
     for name in ("uvicorn", "uvicorn.error", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    return handler
+    return stream
+
+
+async def _flush_regularly(stream: TextIO) -> None:
+    while True:
+        await asyncio.sleep(LOG_SECONDS)
+        with suppress(OSError):  # nobody reads the log
+            stream.flush()
