@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from setrnn.comparison.compare import open_comparable, open_comparison
+from setrnn.comparison.compare import make_comparable, open_comparison, refuse_other_folder
 from setrnn.config import TextSettings
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.preparing import prepare
@@ -43,10 +43,10 @@ def test_other_data_of_the_same_sizes_is_refused(small_examples, tmp_path):
         open_comparison(tmp_path / "out", prepared)
 
 
-def test_a_folder_of_something_else_is_left_alone(small_prepared, tmp_path):
+def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("chapter 1")
     with pytest.raises(DataError, match="not a comparison"):
-        open_comparison(tmp_path, small_prepared)
+        refuse_other_folder(tmp_path)
     assert [each.name for each in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -60,7 +60,7 @@ def data(small_examples, tmp_path):
 
 
 def opened(data, folder, **options):
-    return open_comparable(Source(str(data), **options), SETTINGS, folder)
+    return open_prepared(make_comparable(Source(str(data), **options)), SETTINGS, folder)
 
 
 def test_a_missing_valid_part_is_cut_from_train(data, tmp_path):

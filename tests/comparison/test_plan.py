@@ -1,16 +1,10 @@
 """Which runs a comparison makes, in which order, and which are done already."""
 
-from dataclasses import replace
-
 import pytest
 
 from fake_runs import fake_run
-from made_comparison import made_comparison
 from setrnn.comparison.compare import open_comparison
-from setrnn.comparison.plan import (
-    expect_seconds,
-    find_methods,
-)
+from setrnn.comparison.plan import find_methods
 from setrnn.comparison.records import load_records
 from setrnn.comparison.run import Task
 from setrnn.config import Config
@@ -64,23 +58,3 @@ def test_a_damaged_file_of_the_comparison_is_made_again_once_removed(
     file.unlink()
     assert open_comparison(task.folder, small_prepared) == comparison
     assert [each.name for each in load_records(task.folder, comparison)] == ["br-0"]
-
-
-def records_that_took(**seconds):
-    """Records of methods whose runs took so many seconds."""
-    wanted = {method.replace("_", "-"): each for method, each in seconds.items()}
-    _, records = made_comparison(tuple(wanted), n_seeds=2, n_documents=5)
-    return [
-        replace(each, costs=replace(each.costs, total_seconds=wanted[each.method][each.seed]))
-        for each in records
-        if each.seed < len(wanted[each.method])
-    ]
-
-
-def test_a_run_is_expected_to_take_as_long_as_those_of_its_method_did():
-    records = records_that_took(br=[10.0], set_rnn=[90.0, 110.0])
-    assert expect_seconds(["br", "set-rnn"], records) == {"br": 10.0, "set-rnn": 100.0}
-    ratio = METHODS["set-rnn"].relative_cost / METHODS["br"].relative_cost
-    expected = expect_seconds(["set-rnn"], records_that_took(br=[7.0]))
-    assert expected["set-rnn"] == pytest.approx(7.0 * ratio)
-    assert all(expect_seconds([name])[name] > 0 for name in METHODS)

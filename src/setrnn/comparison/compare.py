@@ -30,8 +30,8 @@ from setrnn.comparison.records import (
     order_systems,
 )
 from setrnn.comparison.run import Task
-from setrnn.config import Config, TextSettings, settings_hash
-from setrnn.data.cache import Source, open_prepared
+from setrnn.config import Config, settings_hash
+from setrnn.data.cache import Source
 from setrnn.data.disk import locked
 from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 from setrnn.data.prepared import Prepared
@@ -140,7 +140,6 @@ def compare(
     keep_models: bool = True,
     ray: str | None = None,
     gpus_per_run: float = 0.0,
-    prepared_in: str | Path | None = None,
     command: str | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> ComparisonResult:
@@ -174,9 +173,9 @@ def compare(
             `["training.epochs=10"]`.
         device: where to compute: auto, cpu or cuda.
         keep_models: keep the trained models in `out`.
-        ray: run on a Ray cluster: "auto", "local" or its address. All nodes must see `out`.
+        ray: run on a Ray cluster: "auto", "local" or its address. All nodes must see `out`, where
+            the data is prepared then.
         gpus_per_run: the GPUs of each run on a Ray cluster, such as 0.25; 0: on the CPU.
-        prepared_in: the folder of prepared data; the cache by default, or with `ray` in `out`.
         command: the command to record as the origin of the comparison; this call by default.
         on_progress: called with the progress.
 
@@ -212,7 +211,7 @@ def compare(
     for method in names:
         if not find_method(method).is_mixture:
             check_training(find_method(method), config, device, resume=False)
-    cache = None if prepared_in is None else Path(prepared_in)
+    cache = None
     n_jobs = jobs or (min(QUICK_JOBS, n_cores()) if quick else 1)
     pool = partial(run_jobs, n_jobs=n_jobs, n_threads=max(1, n_cores() // n_jobs))
     if ray is not None:
@@ -220,10 +219,9 @@ def compare(
         n_jobs = jobs or count_room(gpus_per_run)
         pool = partial(run_jobs_on_ray, n_jobs=jobs, gpus_per_job=gpus_per_run)
         folder = folder.absolute()
-        cache = folder / PREPARED if cache is None else cache.absolute()
-    prepared, config = open_training_data(
-        source, config, overrides, cache, open_comparable, on_progress
-    )
+        cache = folder / PREPARED  # all nodes see it
+    source = make_comparable(source)
+    prepared, config = open_training_data(source, config, overrides, cache, on_progress)
     treatment = {"preset": preset, "settings": overrides, "budget_minutes": budget}
     n_seeds = seeds or (QUICK_SEEDS if quick else N_SEEDS)
     if not any(find_method(method).is_network for method in names):
@@ -270,17 +268,10 @@ def compare(
         return ComparisonResult(folder, comparison, load_records(folder, comparison))
 
 
-def open_comparable(
-    source: Source,
-    settings: TextSettings,
-    folder: Path | None = None,
-    on_progress: OnProgress = ignore_progress,
-) -> Prepared:
-    """Prepare data as `open_prepared` does; a missing valid part is cut from train.
-
-    `Prepared.valid_is_cut` says whether it was cut.
-    """
-    if source.prepared_folder is None:
+def make_comparable(source: Source) -> Source:
+    """Let a missing valid part be cut from train; refuse data without another part."""
+    place = source.prepared_folder
+    if place is None:
         dataset = source.open()
         dataset.require("train")
         if "test" not in dataset.splits:
@@ -290,15 +281,14 @@ def open_comparable(
                 f"{', '.join(sorted(dataset.splits))}. Cut one: setrnn data split {dataset.place} "
                 f"FOLDER{kept}, then compare FOLDER."
             )
-        return open_prepared(replace(source, cut_valid=True), settings, folder, on_progress)
-    prepared = open_prepared(source, settings, folder, on_progress)
+        return replace(source, cut_valid=True)
     for name in ("train", "valid", "test"):  # its vocabulary is that of all of train: no cut
-        if not prepared.description["n_documents"].get(name):
+        if not Prepared(place).description["n_documents"].get(name):
             raise DataError(
-                f"{prepared.folder} was prepared without a '{name}' part, which a comparison "
-                "needs. Give the data it was made from: a missing valid part is cut from train."
+                f"{place} was prepared without a '{name}' part, which a comparison needs. Give the "
+                "data it was made from: a missing valid part is cut from train."
             )
-    return prepared
+    return source
 
 
 def describe(prepared: Prepared) -> Comparison:
@@ -346,7 +336,6 @@ def refuse_other_folder(folder: Path) -> None:
 
 def open_comparison(folder: Path, prepared: Prepared) -> Comparison:
     """Create the file of a comparison, or open an existing one."""
-    refuse_other_folder(folder)
     described = describe(prepared)
     if not (folder / COMPARISON_FILE).is_file():
         described.save(folder)

@@ -18,7 +18,7 @@ from setrnn.progress import OnProgress, log
 from setrnn.training.pool import Ended, Job, Overall
 
 ALL, LATER = "all", "later"  # groups of methods
-DIFFERENCES_SHOWN = 3
+BUDGET = "budget_minutes"  # in the treatment of a run
 # Training ends by itself within its budget; a run that takes far longer is killed.
 LIMIT_FACTOR, LIMIT_SECONDS = 2, 60
 
@@ -106,49 +106,26 @@ def find_done(records: Iterable[Record], tasks: Iterable[Task]) -> list[Record]:
     ]
 
 
-def expect_seconds(methods: Iterable[str], records: Iterable[Record] = ()) -> dict[str, float]:
-    """Return the expected time of one run per method, from runs that are done.
-
-    A method without a run is scaled from the others by the relative costs of the methods. Without
-    any run, the numbers are these relative costs.
-    """
-    measured: dict[str, list[float]] = {}
-    for record in records:
-        if record.costs is not None and record.failure is None and record.method in METHODS:
-            measured.setdefault(record.method, []).append(record.costs.total_seconds)
-    known = {method: sum(each) / len(each) for method, each in measured.items()}
-    costs = sum(METHODS[method].relative_cost for method in known)
-    scale = sum(known.values()) / costs if costs else 1.0
-    return {method: known.get(method, scale * METHODS[method].relative_cost) for method in methods}
-
-
 def refuse_unequal_treatment(
     folder: Path, records: Iterable[Record], treatment: Mapping[str, Any], config: Config
 ) -> None:
     """Refuse to add runs to runs that had other settings or another budget."""
-    now = _list_settings(treatment, to_dict(config))
+
+    def describe(treatment: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+        return {**flatten(config), "seed": None, BUDGET: treatment.get(BUDGET)}
+
+    now = describe(treatment, to_dict(config))
     for record in records:
         if record.failure is not None or record.is_added:
             continue
-        before = _list_settings(record.treatment, record.config)
-        differing = [name for name in now if before.get(name) != now[name]]
-        shown = [
-            f"{name} was {before.get(name)}, now {now[name]}"
-            for name in differing[:DIFFERENCES_SHOWN]
-        ]
-        if len(differing) > len(shown):
-            shown.append(f"and {len(differing) - len(shown)} more")
-        if shown:
-            raise ConfigError(
-                f"{folder} has the run {record.name} with other settings: {'; '.join(shown)}. "
-                "Choose another --out, or give the settings it was made with."
-            )
-
-
-def _list_settings(treatment: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what must be the same for all runs: all but the seed."""
-    settings = {name: value for name, value in flatten(config).items() if name != "seed"}
-    return {"budget_minutes": treatment.get("budget_minutes"), **settings}
+        before = describe(record.treatment, record.config)
+        for name in now:
+            if before.get(name) != now[name]:
+                raise ConfigError(
+                    f"{folder} has the run {record.name} with other settings: {name} was "
+                    f"{before.get(name)}, now {now[name]}. Choose another --out, or give the "
+                    "settings it was made with."
+                )
 
 
 def run_tasks(
@@ -169,8 +146,7 @@ def run_tasks(
         _remove_checkpoints(record.name, folder)  # left if a process was killed just before
     names = {record.name for record in done}
     left = {task.name: task for task in tasks if task.name not in names}
-    seconds = expect_seconds([task.method for task in left.values()], done)
-    costs = {name: seconds[task.method] for name, task in left.items()}
+    costs = {name: METHODS[task.method].relative_cost for name, task in left.items()}
     overall = Overall("runs", costs, on_progress, len(done))
     ended = []
     with closing(pool(_make_jobs(left.values(), costs), on_progress=overall)) as jobs:
@@ -179,12 +155,11 @@ def run_tasks(
             ended.append(record)
             score = record.scores.get("test", {}).get(record.own_rule, {}).get("instance_f1", 0.0)
             overall.end(job, f"instance-F1 {score:.3f} (rule {record.own_rule})")
-    failures = [(each.name, each.failure) for each in ended if each.failure is not None]
-    if failures and not done and len(failures) == len(ended):
-        name, failure = failures[0]
-        message = failure.message.rstrip(".")
+    if ended and not done and all(each.failure is not None for each in ended):
+        assert ended[0].failure is not None
+        message = ended[0].failure.message.rstrip(".")
         raise TrainingError(
-            f"Every run failed ({len(ended)}). {name}: {message}. See {folder / RUNS}."
+            f"Every run failed ({len(ended)}). {ended[0].name}: {message}. See {folder / RUNS}."
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import chain
@@ -47,8 +47,7 @@ from setrnn.tagging.trust.calibrate import accept_labels
 from setrnn.training.schedule import fit_to_data
 from setrnn.training.start import Start, TrainOptions
 
-# The share of a run's time, roughly, that has passed when each step begins.
-STEPS = {"training": 0.0, "measuring": 0.9, "predicting": 0.96}
+TRAINING_SHARE = 0.9  # of a run's time, roughly
 DIGITS = 5  # of probabilities in a record
 MOST_TIMED = 1_024  # test documents that are predicted again to measure the speed
 
@@ -89,10 +88,17 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
     """
     prepared, method = Prepared(task.prepared), find_method(task.method)
     start = time.perf_counter()
+
+    def report(event: Progress) -> None:
+        if event.activity == "training" and (epoch := event.epoch) is not None:
+            detail = f"epoch {epoch.number}/{epoch.n_epochs}"
+            share = TRAINING_SHARE * event.share
+            on_progress(Progress("training", share, 1.0, unit="", detail=detail))
+
     make = _mix if method.is_mixture else _train
-    tagger = make(task, method, prepared, on_progress)
+    tagger = make(task, method, prepared, report)
     seconds = float(tagger.notes["training_seconds"])  # before a stop too
-    on_progress(_progress("measuring"))
+    on_progress(Progress("measuring", TRAINING_SHARE, 1.0, unit="", detail="measuring"))
     measured: dict[str, dict[str, RuleResults]] = {}
     marginals: list[TrueMarginals] = []  # of valid
     for split in ("valid", "test"):
@@ -100,7 +106,6 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
             batches = prepared_batches(tagger, prepared, split)
             keep = marginals.append if split == "valid" else None
             measured[split] = measure_rules(tagger, batches, tagger.rules, on_marginals=keep)
-    on_progress(_progress("predicting"))
     speed = _prediction_speed(tagger, prepared)
     test, cases = _test_results(tagger, prepared, measured["test"])
     accepted = _accept_labels(tagger, marginals, measured["test"][method.rule].predictions)
@@ -117,8 +122,6 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
         config=to_dict(task.config),
         treatment={
             **task.treatment,
-            "checkpoint_by": training.metric if method.is_network else None,
-            "budget_seconds": task.budget_seconds,
             "was_cut_by_budget": was_cut,
             **({"members": list(task.members)} if task.members else {}),
             **({"starts_from": task.starts_from} if task.starts_from else {}),
@@ -145,22 +148,8 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
     )
 
 
-def _progress(step: str, share: float = 0.0, detail: str = "") -> Progress:
-    """Return the progress of the whole run when a share of one step is done."""
-    done = STEPS[step] + share * (STEPS["measuring"] - STEPS["training"])
-    return Progress(step, done, 1.0, unit="", detail=detail or step)
-
-
 def _train(task: Task, method: Method, prepared: Prepared, on_progress: OnProgress) -> Tagger:
     """Train, or resume the training of a run that was stopped."""
-
-    def report(event: Progress) -> None:
-        if event.activity != "training":
-            return
-        epoch = event.epoch
-        detail = "training" if epoch is None else f"epoch {epoch.number}/{epoch.n_epochs}"
-        on_progress(_progress("training", event.share, detail))
-
     start, first = None, task.folder / MODELS / task.starts_from
     if task.starts_from and first.is_dir():
         found = load(first, device="cpu")
@@ -172,7 +161,7 @@ def _train(task: Task, method: Method, prepared: Prepared, on_progress: OnProgre
         resume=method.is_network,
         wait=True,  # for a run whose comparison was killed: it is about to stop
         max_seconds=task.budget_seconds,
-        on_progress=report,
+        on_progress=on_progress,
         start=start,
     )
     out = task.folder / MODELS / task.name if task.keep_model else None
@@ -185,12 +174,8 @@ def _mix(task: Task, method: Method, prepared: Prepared, on_progress: OnProgress
     folders = [folder for folder in folders if folder.is_dir()]
     if len(folders) < 2:
         raise TrainingError("Fewer than two of the other systems have a model to mix.")
-
-    def report(event: Progress) -> None:
-        on_progress(_progress("training", 0.0, event.activity))
-
     start = time.perf_counter()
-    tagger = mix(folders, prepared, split="valid", device=task.device, on_progress=report)
+    tagger = mix(folders, prepared, split="valid", device=task.device, on_progress=on_progress)
     seconds = round(time.perf_counter() - start, 2)
     tagger = replace(tagger, notes={**tagger.notes, "training_seconds": seconds})
     if task.keep_model:
@@ -210,10 +195,13 @@ def _test_results(
     results = TestResults(
         predicted=predicted,
         probability={
-            rule: _round(each.probability for each in found.predictions)
+            rule: [round(float(each.probability), DIGITS) for each in found.predictions]
             for rule, found in measured.items()
         },
-        raw_probability={rule: _round(found.raw_probabilities) for rule, found in measured.items()},
+        raw_probability={
+            rule: [round(float(each), DIGITS) for each in found.raw_probabilities]
+            for rule, found in measured.items()
+        },
         true_log_probs=[
             None if each is None else round(max(each, MIN_LOG_PROB), DIGITS)
             for each in next(iter(measured.values())).true_log_probs
@@ -243,12 +231,8 @@ def _accept_labels(
 ) -> dict[str, Any]:
     """Find on valid from which probability labels are accepted; count that in test predictions.
 
-    Predictions of best sequences have no probabilities of labels, and accept none.
-
-    Args:
-        tagger: the model.
-        marginals: the model's own p(label | document) of valid, in parts.
-        predictions: of test.
+    Predictions of best sequences have no probabilities of labels, and accept none. The marginals
+    are the model's own p(label | document) of valid, in parts.
     """
     predicted = [each.label_probabilities for each in predictions]
     curves = None if tagger.calibration is None else tagger.calibration.label_curves
@@ -261,10 +245,6 @@ def _accept_labels(
         n_accepted[index[label]] += prob >= limits[index[label]]
     thresholds = [None if each > 1 else round(float(each), DIGITS) for each in limits]
     return {"label_thresholds": thresholds, "n_accepted": n_accepted.tolist()}
-
-
-def _round(values: Iterable[float]) -> list[float]:
-    return [round(float(value), DIGITS) for value in values]
 
 
 def _prediction_speed(tagger: Tagger, prepared: Prepared) -> float:

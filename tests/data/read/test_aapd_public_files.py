@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from setrnn.comparison.compare import open_comparable
+from setrnn.comparison.compare import make_comparable
 from setrnn.config import load_config
-from setrnn.data.cache import Source
+from setrnn.data.cache import Source, open_prepared
 from setrnn.metrics import evaluate_label_sets
 from setrnn.tagging.evaluate import evaluate
 from small_taggers import trained_tagger
@@ -46,7 +46,7 @@ def test_the_train_part_has_the_labels_that_the_paper_counts():
 
 def test_from_files_to_scores(stand_in, tmp_path):
     config = load_config("paper", overrides=["classical.max_pairs=0"])
-    prepared = open_comparable(Source(str(stand_in)), config.text, tmp_path)
+    prepared = open_prepared(make_comparable(Source(str(stand_in))), config.text, tmp_path)
     assert prepared.description["n_documents"] == {"train": 900, "valid": 100, "test": 1_000}
     assert prepared.valid_is_cut
     scores = evaluate(trained_tagger(prepared, "br", config), prepared, split="test").scores

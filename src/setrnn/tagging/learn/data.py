@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -139,7 +139,6 @@ def open_training_data(
     config: Config,
     overrides: Sequence[str] = (),
     folder: Path | None = None,
-    open_with: Callable[..., Prepared] = open_prepared,
     on_progress: OnProgress = ignore_progress,
 ) -> tuple[Prepared, Config]:
     """Prepare data, or open it prepared; return it with the settings that fit it.
@@ -149,10 +148,9 @@ def open_training_data(
         config: the settings asked for.
         overrides: those of them given as `key=value`: a prepared folder must agree with them.
         folder: where prepared folders are kept; the cache if not given.
-        open_with: what prepares the data; called like `open_prepared`.
         on_progress: called with the progress.
     """
-    prepared = open_with(source, config.text, folder, on_progress)
+    prepared = open_prepared(source, config.text, folder, on_progress)
     # The content of a tokenizer counts, and training checks it; not its place.
     text = replace(config.text, tokenizer=prepared.text_settings.tokenizer)
     language = find_language(text.language)
@@ -173,10 +171,9 @@ def open_training_data(
     if prepared.valid_is_cut:
         n_documents = prepared.description["n_documents"]
         n_train, n_valid = n_documents["train"], n_documents["valid"]
-        advice = " To train on all: --no-valid." if open_with is open_prepared else ""
         log.info(
             f"{prepared.name} has no valid part: {n_valid / (n_train + n_valid):.0%} of train is "
-            f"set aside for it (train {n_train:,}, valid {n_valid:,} documents).{advice}"
+            f"set aside for it (train {n_train:,}, valid {n_valid:,} documents)."
         )
     if is_other:
         log.info("The data was prepared with other text settings: its own are used.")
