@@ -1,7 +1,7 @@
 """What each choice is worth: comparisons that differ from the default settings in one of them.
 
     python benchmarks/ablations.py run DATA OUT [--seeds 3] [--jobs 3] [--variants NAME...]
-    python benchmarks/ablations.py table OUT... [--json FILE]
+    python benchmarks/ablations.py [--json FILE] table OUT...
 
 `run` makes one comparison per variant in OUT/VARIANT; the same command does what is
 missing. `table` reads their records alone: each measure by the rule made for it, the difference
@@ -12,13 +12,12 @@ over the variants of a system.
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import setrnn
+from harness import add_settings, make_parser, print_head, print_row, save
 from setrnn.comparison.records import Comparison, Record, load_records
 from setrnn.comparison.statistics import LEVEL, Entry, bootstrap, holm
 from setrnn.systems.rules import rule_for
@@ -57,10 +56,7 @@ VARIANTS = {
 
 
 def main(given: list[str] | None = None) -> None:
-    """Run the comparisons, or write the table of those that are done."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = make_parser(__doc__)
     work = parser.add_subparsers(dest="work", required=True)
     runs = work.add_parser("run")
     runs.add_argument("data", help="a dataset, or a prepared folder")
@@ -68,33 +64,33 @@ def main(given: list[str] | None = None) -> None:
     runs.add_argument("--seeds", type=int, default=3)
     runs.add_argument("--jobs", type=int, default=1)
     runs.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
-    runs.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE")
-    tables = work.add_parser("table")
-    tables.add_argument("out", type=Path, nargs="+")
-    tables.add_argument("--json", type=Path)
-    arguments = parser.parse_args(given)
-    if arguments.work == "run":
-        for name in arguments.variants:
-            run_variant(name, arguments)
+    add_settings(runs)
+    work.add_parser("table").add_argument("out", type=Path, nargs="+")
+    chosen = parser.parse_args(given)
+    if chosen.work == "run":
+        for name in chosen.variants:
+            run_variant(name, chosen)
         return
-    found = {folder.name: compare_variants(folder) for folder in arguments.out}
-    for name, rows in found.items():
-        print(f"{name}:\n\n{format_table(rows)}\n")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=1))
+    found = {folder.name: compare_variants(folder) for folder in chosen.out}
+    print_head("data", "system", "variant", *RULES)
+    for data, rows in found.items():
+        for row in rows:
+            cells = [_format(row[measure]) for measure in RULES]
+            print_row(data, f"`{row['method']}`", row["variant"], *cells)
+    save(found, chosen.json)
 
 
-def run_variant(name: str, arguments: argparse.Namespace) -> None:
+def run_variant(name: str, chosen: argparse.Namespace) -> None:
     """Compare the systems of a variant."""
     variant = VARIANTS[name]
-    settings = [*arguments.settings, *([variant.setting] if variant.setting else [])]
     setrnn.compare(
-        arguments.data,
+        chosen.data,
         list(variant.methods),
-        out=arguments.out / name,
-        seeds=arguments.seeds,
-        jobs=arguments.jobs,
-        settings=settings,
+        out=chosen.out / name,
+        seeds=chosen.seeds,
+        jobs=chosen.jobs,
+        settings=[*chosen.settings, *([variant.setting] if variant.setting else [])],
+        device=chosen.device,
     )
 
 
@@ -123,15 +119,6 @@ def compare_variants(folder: Path) -> list[dict[str, Any]]:
                 found[name][measure] = {**vars(gain), "p": p}
         rows += [{"method": method, "variant": name} | found[name] for name in of_method]
     return rows
-
-
-def format_table(rows: Iterable[dict[str, Any]]) -> str:
-    """Lay out rows as Markdown; a star marks p < .05."""
-    lines = ["| system | variant | " + " | ".join(RULES) + " |", "|---" * (2 + len(RULES)) + "|"]
-    for row in rows:
-        cells = [_format(row[measure]) for measure in RULES]
-        lines.append(f"| `{row['method']}` | {row['variant']} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
 
 
 def _format(cell: dict[str, float]) -> str:

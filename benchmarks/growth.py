@@ -1,6 +1,6 @@
-"""Measure how time and memory grow with the work, and draw them as one figure.
+"""Measure how time and memory grow with the work.
 
-    python benchmarks/growth.py [--quick] [--out growth.svg] [--panels "labels" "documents" ...]
+    python benchmarks/growth.py [--quick] [--panels labels documents ...] [--json FILE]
 
 Made-up documents, small networks, one thread. Every point is a process of its own, which does the
 same work for 40 documents before it measures. Its time is that of the processor, its memory the
@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,20 +26,11 @@ from typing import Any
 
 import numpy as np
 
-SETTINGS = [
-    "vectors.source=none",
-    "vectors.dimensions=32",
-    "model.encoder_units=32",
-    "model.decoder_units=32",
-    "model.decoder_layers=1",
-    "model.wide=off",
-    "search.beam_width=6",
-    "training.epochs=3",
-    "training.batch_size=32",
-    "training.learning_rate=0.02",
-    "training.valid_documents=20",
-    "text.max_words=5000",
-]
+import setrnn
+from harness import SMALL, SOURCE, Worker, make_parser, print_head, print_row, save
+
+SETTINGS = [*SMALL, "training.batch_size=32", "training.learning_rate=0.02", "text.max_words=5000"]
+SETTINGS += ["training.valid_documents=20"]
 VOCABULARY = 5_000
 PANELS = ("labels", "labels per set", "words per document", "beam width", "documents")
 
@@ -55,7 +44,7 @@ class Documents:
     set_size: int = 3
     n_words: int = 30
 
-    def write(self, file: Path) -> Path:
+    def write(self, file: Path) -> str:
         """Write JSON Lines. Each label of a document has a word of its own in the text."""
         random = np.random.default_rng(0)
         n_chosen = self.n_documents * self.set_size
@@ -70,12 +59,12 @@ class Documents:
                 text[: len(labels)] = [f"topic{label}" for label in labels]
                 record = {"text": " ".join(text), "labels": [f"label{label}" for label in labels]}
                 stream.write(json.dumps(record) + "\n")
-        return file
+        return str(file)
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of the figure: what is measured, for which sizes."""
+    """A row of the table: what is measured, for which sizes."""
 
     panel: str  # what grows
     name: str
@@ -84,17 +73,9 @@ class Curve:
     points: list[tuple[int, dict[str, Any]]]  # the size, and the arguments of the action
 
 
-def plan(folder: Path, panels: list[str], quick: bool, most_documents: int) -> Iterator[Curve]:
+def plan(folder: Path, panels: list[str], quick: bool) -> Iterator[Curve]:
     """Yield the curves. Models that predict were trained by the curve before."""
-
-    def data(name: object, **sizes: int) -> str:
-        file = folder / f"{name}.jsonl"
-        return str(file if file.exists() else Documents(**sizes).write(file))
-
-    def place(*parts: object) -> str:
-        return str(folder / "-".join(map(str, parts)))
-
-    tiny = data("tiny", n_documents=40)
+    tiny = Documents(n_documents=40).write(folder / "tiny.jsonl")
 
     def points(method: str, files: dict[int, str], **more: int) -> list[tuple[int, dict[str, Any]]]:
         common = {"method": method, "tiny": tiny, **more}
@@ -103,27 +84,27 @@ def plan(folder: Path, panels: list[str], quick: bool, most_documents: int) -> I
             for size, file in files.items()
         ]
 
-    trained: list[tuple[str, tuple[int, ...], list[str], Callable[[int], dict[str, int]]]] = [
+    trained: list[tuple[str, tuple[int, ...], list[str], Callable[[int], Documents]]] = [
         ("labels", (50, 500, 5_000), ["br", "set-rnn-exact", "set-rnn"],
-         lambda n: {"n_labels": n, "n_documents": 2_000}),
+         lambda n: Documents(n_labels=n, n_documents=2_000)),
         ("labels per set", (2, 5, 10, 20), ["set-rnn-exact", "set-rnn"],
-         lambda n: {"set_size": n, "n_documents": 600}),
+         lambda n: Documents(set_size=n, n_documents=600)),
         ("words per document", (50, 500, 5_000), ["set-rnn", "br"],
-         lambda n: {"n_words": n, "n_documents": 300}),
+         lambda n: Documents(n_words=n, n_documents=300)),
     ]  # fmt: skip
-    for panel, values, methods, sizes in trained:
+    for panel, sizes, methods, documents in trained:
         if panel not in panels:
             continue
         if quick:
-            values, methods = values[:2], methods[:1]
-        files = {n: data(f"{panel}-{n}", **sizes(n)) for n in values}
+            sizes, methods = sizes[:2], methods[:1]
+        files = {n: documents(n).write(folder / f"{panel}-{n}.jsonl") for n in sizes}
         for method in methods:
             found = points(method, files, most=300)
             yield Curve(panel, f"{method}, train", "train", (1, 1), found)
             yield Curve(panel, f"{method}, predict", "predict", (1, 1), found)
 
     if "beam width" in panels:
-        file = data("beam", n_documents=600, set_size=4)
+        file = Documents(n_documents=600, set_size=4).write(folder / "beam.jsonl")
         for method, expected in (("set-rnn", (2, 2)), ("set-rnn-exact", (1, 1)))[: 2 - quick]:
             ((_, common),) = points(method, {0: file}, most=100)
             measure("train", common)
@@ -132,8 +113,8 @@ def plan(folder: Path, panels: list[str], quick: bool, most_documents: int) -> I
             yield Curve("beam width", f"{method}, predict", "predict", expected, found)
 
     if "documents" in panels:
-        n_documents = [n for n in (10**3, 10**4, 10**5, 10**6) if n <= most_documents]
-        files = {n: data(n, n_documents=n) for n in n_documents[: 2 if quick else None]}
+        sizes = (10**3, 10**4) if quick else (10**3, 10**4, 10**5, 10**6)
+        files = {n: Documents(n).write(folder / f"{n}.jsonl") for n in sizes}
         found = points("br", files)
         measure("train", found[0][1])
         found = [(size, {**each, "model": found[0][1]["model"]}) for size, each in found]
@@ -143,25 +124,21 @@ def plan(folder: Path, panels: list[str], quick: bool, most_documents: int) -> I
 
 def measure(action: str, arguments: dict[str, Any]) -> dict[str, float]:
     """Run an action in a process of its own; return its seconds and megabytes."""
-    command = [sys.executable, __file__, "--action", action, json.dumps(arguments)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    if done.returncode:
-        raise SystemExit(f"{action} {arguments} failed:\n{done.stderr}")
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    worker = Worker(SOURCE, "--worker")
+    found = worker.ask(action=action, **arguments)
+    worker.close()
     return found
 
 
 def run_action(action: str, arguments: dict[str, Any]) -> None:
-    """Run an action, and print its seconds and megabytes."""
+    """Run an action twice, and print the seconds and megabytes of the second time."""
     make = {"prepare": _prepare, "train": _train, "predict": _predict}[action]
     warm = {**arguments, "file": arguments["tiny"]}
     if action == "train":
         warm["model"] += "-tiny"
     make(warm)()
     work = make(arguments)
-    before = _peak_memory()
-    start = time.process_time()
+    before, start = _peak_memory(), time.process_time()
     work()
     seconds = time.process_time() - start
     print(json.dumps({"seconds": seconds, "megabytes": _peak_memory() - before}))
@@ -171,45 +148,24 @@ def _peak_memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 
 
-def _prepare(arguments: dict[str, Any]) -> Callable[[], None]:
-    from setrnn.config import TextSettings
-    from setrnn.data.cache import Source, open_prepared
-
+def _prepare(arguments: dict[str, Any]) -> Callable[[], object]:
     def work() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            open_prepared(Source(arguments["file"]), TextSettings(), Path(folder) / "prepared")
+            setrnn.prepare(arguments["file"], out=Path(folder) / "prepared")
 
     return work
 
 
-def _train(arguments: dict[str, Any]) -> Callable[[], None]:
-    import torch
-
-    from setrnn.config import load_config
-    from setrnn.data.cache import Source, open_prepared
-    from setrnn.methods import find_method
-    from setrnn.tagging.tagger import Tagger
-    from setrnn.training.start import TrainOptions, train_system
-
-    torch.set_num_threads(1)
-    config, method = load_config("default", None, SETTINGS), find_method(arguments["method"])
-    place = Path(arguments["model"] + ".prepared")
-    prepared = open_prepared(Source(arguments["file"]), config.text, place)
-
-    def work() -> None:
-        trained = train_system(method, prepared, config, TrainOptions("cpu"))
-        tagger = Tagger.trained_on(prepared, method.name, config, trained.system, {})
-        tagger.save(Path(arguments["model"]))
-
-    return work
+def _train(arguments: dict[str, Any]) -> Callable[[], object]:
+    data = setrnn.prepare(
+        arguments["file"], out=arguments["model"] + ".prepared", settings=SETTINGS
+    )
+    return lambda: setrnn.train(
+        data.folder, arguments["method"], out=arguments["model"], settings=SETTINGS, device="cpu"
+    )
 
 
-def _predict(arguments: dict[str, Any]) -> Callable[[], None]:
-    import torch
-
-    import setrnn
-
-    torch.set_num_threads(1)
+def _predict(arguments: dict[str, Any]) -> Callable[[], object]:
     tagger = setrnn.load(arguments["model"], "cpu")
     if "beam_width" in arguments:
         tagger = tagger.with_beam_width(arguments["beam_width"])
@@ -217,8 +173,7 @@ def _predict(arguments: dict[str, Any]) -> Callable[[], None]:
     def work() -> None:
         with Path(arguments["file"]).open(encoding="utf-8") as stream:
             lines = islice(stream, arguments.get("most"))
-            documents = ((json.loads(line)["text"], ()) for line in lines)
-            for _ in tagger.tag_stream(documents, "set"):
+            for _ in tagger.tag_stream(((json.loads(line)["text"], ()) for line in lines), "set"):
                 pass
 
     return work
@@ -231,64 +186,30 @@ def find_exponent(sizes: list[int], values: list[float]) -> float:
     return float(np.polyfit(x, y, 1)[0])
 
 
-def draw(found: list[tuple[Curve, list[dict[str, float]]]], file: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "growth"})
-    from matplotlib import pyplot
-
-    panels = list(dict.fromkeys(curve.panel for curve, _ in found))
-    figure, axes = pyplot.subplots(2, len(panels), figsize=(4 * len(panels), 7), squeeze=False)
-    for curve, points in found:
-        for row, measured in enumerate(("seconds", "megabytes")):
-            sizes = [size for size, _ in curve.points]
-            values = [max(point[measured], 0.1 if row else 1e-3) for point in points]
-            exponent = find_exponent(sizes, values)
-            label = f"{curve.name}: {exponent:.2f} ({curve.expected[row]:g})"
-            axis = axes[row, panels.index(curve.panel)]
-            axis.loglog(sizes, values, marker="o", markersize=3, label=label)
-    for column, panel in enumerate(panels):
-        for row, measured in enumerate(("processor seconds", "megabytes added")):
-            axes[row, column].set(xlabel=panel, ylabel=measured)
-            axes[row, column].legend(fontsize=7, title="exponent (expected)", title_fontsize=7)
-    figure.tight_layout()
-    figure.savefig(file, metadata={"Date": None})
-    pyplot.close(figure)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="without the largest sizes")
-    parser.add_argument("--out", type=Path, default=Path("growth.svg"))
     parser.add_argument("--panels", nargs="+", choices=PANELS, default=list(PANELS))
-    parser.add_argument("--most-documents", type=int, default=10**6)
-    parser.add_argument("--action", nargs=2, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.action:
-        run_action(arguments.action[0], json.loads(arguments.action[1]))
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.worker:
+        arguments = json.loads(sys.stdin.readline())
+        run_action(arguments.pop("action"), arguments)
         return
-    found = []
-    print(
-        "| what grows | | sizes | processor seconds | exponent (expected) | MB added | exponent |"
-    )
-    print("|---|---|---|---|---|---|---|", flush=True)
+    rows = []
+    print_head("what grows", "", "sizes", "seconds", "exponent", "MB added", "exponent")
     with tempfile.TemporaryDirectory() as folder:
-        for curve in plan(
-            Path(folder), arguments.panels, arguments.quick, arguments.most_documents
-        ):
-            points = [measure(curve.action, each) for _, each in curve.points]
-            found.append((curve, points))
+        for curve in plan(Path(folder), chosen.panels, chosen.quick):
             sizes = [size for size, _ in curve.points]
+            points = [measure(curve.action, each) for _, each in curve.points]
+            rows.append({"panel": curve.panel, "name": curve.name, "sizes": sizes, "found": points})
             cells = [" / ".join(f"{size:,}" for size in sizes)]
-            for measured, expected, digits in zip(
-                ("seconds", "megabytes"), curve.expected, (2, 0), strict=True
-            ):
-                values = [point[measured] for point in points]
+            for name, expected, digits in zip(points[0], curve.expected, (2, 0), strict=True):
+                values = [point[name] for point in points]
                 cells.append(" / ".join(f"{value:,.{digits}f}" for value in values))
                 cells.append(f"{find_exponent(sizes, values):.2f} ({expected:g})")
-            print(f"| {curve.panel} | {curve.name} | {' | '.join(cells)} |", flush=True)
-            draw(found, arguments.out)
+            print_row(curve.panel, curve.name, *cells)
+    save(rows, chosen.json)
 
 
 if __name__ == "__main__":

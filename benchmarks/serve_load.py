@@ -1,20 +1,16 @@
 """The service under load compared with offline prediction: documents/s and latencies, on loopback.
 
     python benchmarks/serve_load.py MODEL [--rule RULE] [--seconds 10]
-    python benchmarks/serve_load.py MODEL --minutes 10
 
 The service runs in a process of its own, started by `setrnn serve`. Clients send requests from
 sockets, each after the previous answer (a tenth of a core). Before and after each load, offline
 prediction is measured: `Tagger.tag_stream` on the same texts with all cores, as `setrnn predict`
 does. CPU time per document is that of the service; the share of CPU time is offline's, relative to
 that of service and clients together: on cores that other programs use, it says more than the speed.
-
---minutes measures the memory under load.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -31,12 +27,12 @@ from pathlib import Path
 
 import numpy as np
 
+from harness import make_parser, print_head, print_row
 from setrnn import Tagger, load
 from setrnn.data import newsroom
 
 N_CLIENTS, N_TEXTS = (1, 8, 64), (1, 16)
 WARM_UP = 2.0  # seconds
-MEMORY_WARM_UP = 20.0
 
 
 @dataclass
@@ -61,18 +57,20 @@ class Load:
         """The CPU time of the service per document."""
         return 1000 * self.cores / self.documents_per_second
 
-    def row(self, offline: float, offline_milliseconds: float) -> str:
+    def row(self, offline: float, offline_milliseconds: float) -> list[str]:
         """Return a row of the table."""
         all_milliseconds = self.milliseconds * (1 + self.client_cores / self.cores)
-        p50, p95, p99 = np.percentile(self.latencies, [50, 95, 99]) * 1000
+        times = np.percentile(self.latencies, [50, 95, 99]) * 1000
         others = {status: n for status, n in self.statuses.items() if status != 200}
         speed = self.documents_per_second
-        return (
-            f"| {self.n_clients} | {self.n_texts} | {speed:,.0f} "
-            f"| {offline:,.0f} | {speed / offline:.0%} | {p50:,.0f} | {p95:,.0f} | {p99:,.0f} "
-            f"| {self.cores:.2f} | {self.milliseconds:.2f} "
-            f"| {offline_milliseconds / all_milliseconds:.0%} | {others or 'none'} |"
-        )
+        return [
+            *(f"{each:,.0f}" for each in (self.n_clients, self.n_texts, speed, offline)),
+            f"{speed / offline:.0%}",
+            *(f"{each:,.0f}" for each in times),
+            *(f"{each:.2f}" for each in (self.cores, self.milliseconds)),
+            f"{offline_milliseconds / all_milliseconds:.0%}",
+            str(others or "none"),
+        ]
 
 
 class Service:
@@ -100,12 +98,6 @@ class Service:
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(60) == 0, "the service did not stop cleanly"
         self.drain.wait()
-
-    @property
-    def megabytes(self) -> float:
-        """The resident memory."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.findall(r"^VmRSS:\s+(\d+)", status, re.MULTILINE)[0]) / 1024
 
     @property
     def cpu_seconds(self) -> float:
@@ -175,53 +167,31 @@ def offline_speed(
     return n_documents / (time.perf_counter() - start), 1000 * cpu / n_documents
 
 
-def compare(wanted: argparse.Namespace, texts: list[str]) -> None:
-    """Print the table."""
-    tagger = load(wanted.model, "cpu")
-    measure = partial(offline_speed, tagger, texts, wanted.rule)
-    measure(WARM_UP)
-    print(
-        "| clients | texts per request | documents/s | offline | of offline | p50, ms | p95 ",
-        end="",
-    )
-    print("| p99 | cores used | CPU, ms | share of CPU time | other answers |\n|" + "---|" * 12)
-    with Service(wanted.model) as service:
-        before = measure(wanted.seconds / 2)
-        for n_texts in N_TEXTS:
-            messages = requests(texts, n_texts, wanted.rule)
-            service.loaded(messages, 8, n_texts, WARM_UP)
-            for n_clients in N_CLIENTS:
-                found = service.loaded(messages, n_clients, n_texts, wanted.seconds)
-                after = measure(wanted.seconds / 2)
-                offline = [(one + other) / 2 for one, other in zip(before, after, strict=True)]
-                print(found.row(*offline), flush=True)
-                before = after
-
-
-def watch_memory(wanted: argparse.Namespace, texts: list[str]) -> None:
-    """Print the resident memory before and after minutes of load."""
-    messages = requests(texts, 1, wanted.rule)
-    with Service(wanted.model) as service:
-        service.loaded(messages, 64, 1, MEMORY_WARM_UP)
-        start = service.megabytes
-        found = service.loaded(messages, 64, 1, 60 * wanted.minutes)
-        end = service.megabytes
-    print(f"{wanted.minutes:g} minutes, 64 clients: answers by status {dict(found.statuses)}")
-    print(f"Resident memory: {start:.0f} MB after {MEMORY_WARM_UP:.0f} s, {end:.0f} MB at the end")
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser(__doc__)
     parser.add_argument("model", type=Path)
     parser.add_argument("--rule", default=None)
     parser.add_argument("--seconds", type=float, default=10.0, help="per measurement")
-    parser.add_argument("--minutes", type=float, default=0.0, help="of load, to measure the memory")
-    wanted = parser.parse_args()
+    chosen = parser.parse_args()
     texts = [example.text for example in newsroom.examples("test")]
-    if wanted.minutes:
-        watch_memory(wanted, texts)
-    else:
-        compare(wanted, texts)
+    tagger = load(chosen.model, "cpu")
+    measure = partial(offline_speed, tagger, texts, chosen.rule)
+    measure(WARM_UP)
+    print_head(
+        "clients", "texts per request", "documents/s", "offline", "of offline", "p50, ms", "p95",
+        "p99", "cores used", "CPU, ms", "share of CPU time", "other answers",
+    )  # fmt: skip
+    with Service(chosen.model) as service:
+        before = measure(chosen.seconds / 2)
+        for n_texts in N_TEXTS:
+            messages = requests(texts, n_texts, chosen.rule)
+            service.loaded(messages, 8, n_texts, WARM_UP)
+            for n_clients in N_CLIENTS:
+                found = service.loaded(messages, n_clients, n_texts, chosen.seconds)
+                after = measure(chosen.seconds / 2)
+                offline = [(one + other) / 2 for one, other in zip(before, after, strict=True)]
+                print_row(*found.row(*offline))
+                before = after
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Update a trained model with new documents, and with new labels.
 
 A network is trained further: fewer steps, a lower learning rate, old documents replayed. These were
-chosen on the valid parts of debtags and arxiv: see "Updating" in benchmarks/README.md.
+chosen on the valid parts of debtags and arxiv.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A peer's scores become the sets that our rules would choose, in files that `--add` reads."""
+"""The scripts start; other tools' scores become the sets that our rules would choose."""
 
 import json
+import runpy
 import sys
 from itertools import chain, combinations
 from pathlib import Path
@@ -9,19 +10,40 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-import setrnn
 from setrnn.comparison.added import make_added_records
-from setrnn.comparison.records import Comparison, Record, TestResults
+from setrnn.comparison.records import Comparison
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "peers"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import choose_sets
 import exchange
-import peers_table
-import run
 import scikit_learn_logistic
 
+import cells
+
+BENCHMARKS = Path(cells.__file__).parent
 LABELS = ["a", "b", "c", "d"]
 THRESHOLDS = choose_sets.Thresholds(0.5, np.full(4, 0.5))
+SCRIPTS = [each for each in sorted(BENCHMARKS.glob("*.py")) if each.stem != "harness"]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda file: file.stem)
+def test_every_script_says_how_it_is_called(script, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [str(script), "--help"])
+    with pytest.raises(SystemExit, match="0"):
+        runpy.run_path(str(script), run_name="__main__")
+    assert f"python benchmarks/{script.name}" in capsys.readouterr().out
+
+
+def test_cells_are_cut_compared_and_shown(tmp_path, capsys):
+    folder, out = str(tmp_path / "cells"), str(tmp_path / "out")
+    cells.main(["cut", folder, "newsroom", "--documents=100", "--words=8", "--valid=50"])
+    cell = exchange.read_data(tmp_path / "cells" / "newsroom-100-8")
+    assert [len(getattr(cell, part).texts) for part in exchange.PARTS] == [100, 50, 50]
+    assert max(len(text.split()) for text in cell.test.texts) == 8
+    cells.main(["run", folder, out, "--methods=br", "--device=cpu"])
+    cells.main(["table", out])
+    assert "| newsroom-100-8 | ." in capsys.readouterr().out
 
 
 @pytest.fixture(scope="module")
@@ -39,35 +61,9 @@ def data(tmp_path_factory):
     return exchange.read_data(folder)
 
 
-@pytest.fixture(scope="module")
-def files(data, tmp_path_factory):
-    """The predictions chosen from the scores of a peer that is often right."""
-    out, random = tmp_path_factory.mktemp("out"), np.random.default_rng(1)
-    valid, test = (
-        expit(3 * (data.targets(part) - 0.5) + random.normal(0, 1, (60, 4)))
-        for part in (data.valid, data.test)
-    )
-    scores = exchange.Scores("peer", valid, test, True, 0.5)
-    exchange.write_scores(out, scores, data.labels, 1.5, ["numpy"])
-    return choose_sets.choose_and_write(data, out / "peer.npz")
-
-
-def make_comparison(data):
-    names = [*LABELS, "unseen"]
-    return Comparison(
-        "made-up", "0", False, {"test": 60}, False, tuple(names), (1,) * 5,
-        ids=tuple(f"test-{number}" for number in range(60)),
-        truth=[[names.index(label) for label in labels] for labels in data.test.label_sets],
-    )  # fmt: skip
-
-
-def non_empty_sets():
-    return list(chain.from_iterable(combinations(range(4), k) for k in range(1, 5)))
-
-
 def test_rules_choose_the_best_of_all_sets():
     log_odds = np.random.default_rng(2).normal(-0.5, 2, (40, 4)).astype(np.float32)
-    sets = non_empty_sets()
+    sets = list(chain.from_iterable(combinations(range(4), k) for k in range(1, 5)))
     is_in = np.array([[label in each for label in range(4)] for each in sets])
     log_probs = (
         np.log(expit(log_odds))[:, None] * is_in + np.log(expit(-log_odds))[:, None] * ~is_in
@@ -101,8 +97,21 @@ def test_the_threshold_is_the_best_on_valid_and_the_peers_own_if_none_is_better(
     assert exchange.best_micro_f1(targets, scores) == 1.0
 
 
-def test_every_file_is_a_row_of_a_comparison(data, files):
-    comparison = make_comparison(data)
+def test_every_file_is_a_row_of_a_comparison(data, tmp_path):
+    random = np.random.default_rng(1)
+    valid, test = (
+        expit(3 * (data.targets(part) - 0.5) + random.normal(0, 1, (60, 4)))
+        for part in (data.valid, data.test)
+    )
+    scores = exchange.Scores("peer", valid, test, True, 0.5)
+    exchange.write_scores(tmp_path, scores, data.labels, 1.5, ["numpy"])
+    files = choose_sets.choose_and_write(data, tmp_path / "peer.npz")
+    names = [*LABELS, "unseen"]
+    comparison = Comparison(
+        "made-up", "0", False, {"test": 60}, False, tuple(names), (1,) * 5,
+        ids=tuple(f"test-{number}" for number in range(60)),
+        truth=[[names.index(label) for label in labels] for labels in data.test.label_sets],
+    )  # fmt: skip
     records = make_added_records(comparison, {file.stem: file for file in files})
     forms = ("threshold", "rule")
     wanted = {
@@ -112,37 +121,6 @@ def test_every_file_is_a_row_of_a_comparison(data, files):
     for record in records:
         assert record.scores["test"]["given"]["instance_f1"] > 0.6
         assert ("given" in record.test.probability) == (".rule-" in record.method)
-
-
-def test_tables_are_made_from_the_records_alone(data, files, tmp_path):
-    comparison = make_comparison(data)
-    comparison.save(tmp_path)
-    rules = ("f1", "label-f1", "micro-f1", "set")
-    Record(
-        "br", 0, "0", "set", test=TestResults(dict.fromkeys(rules, comparison.truth), {}, {})
-    ).save(tmp_path)
-    run.add(tmp_path, files)
-    tables = peers_table.make_tables(tmp_path, 99)
-    assert [line.split("|")[1].strip() for line in tables["made-up scores"].splitlines()[2:]] == [
-        "`br`", "`peer`", "`peer`",
-    ]  # fmt: skip
-    assert all("none" in line for line in tables["made-up winners"].splitlines()[2:])
-    page = "".join(f"<!-- {name}: x -->\nreplaced\n<!-- end -->\n" for name in tables)
-    written = peers_table.write_tables(page, tables)
-    assert "replaced" not in written
-    assert tables["made-up scores"] in written
-
-
-def test_a_cut_is_small_and_a_prepared_folder_gives_the_same_documents(tmp_path):
-    run.write_data("newsroom", tmp_path / "texts", 50)
-    run.write_data(str(setrnn.prepare("newsroom").folder), tmp_path / "words", 50)
-    texts, words = (exchange.read_data(tmp_path / name) for name in ("texts", "words"))
-    for part in exchange.PARTS:
-        assert len(getattr(texts, part).texts) == (50 if part == "train" else 100)
-        assert list(map(sorted, getattr(texts, part).label_sets)) == list(
-            map(sorted, getattr(words, part).label_sets)
-        )
-    assert set(words.train.texts[0].split()) & set(texts.train.texts[0].lower().split())
 
 
 def test_scores_of_many_labels_stay_in_their_columns(tmp_path):
