@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.choose import ChosenDocument, choose, write_chosen
     from setrnn.tagging.documents import open_documents
     from setrnn.tagging.estimator import SetRNNClassifier
-    from setrnn.tagging.evaluate import Evaluation, evaluate, evaluate_rules
+    from setrnn.tagging.evaluate import evaluate, evaluate_rules
     from setrnn.tagging.explain.explain import Explanation
     from setrnn.tagging.files import TaggedFiles, predict_files
     from setrnn.tagging.learn.data import prepare
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.learn.train import train
     from setrnn.tagging.learn.update import update
     from setrnn.tagging.loading import load
+    from setrnn.tagging.measures import Evaluation
     from setrnn.tagging.prediction import Completion, Prediction, Predictions
     from setrnn.tagging.tagger import Tagger
     from setrnn.tagging.trust.calibrate import calibrate
@@ -73,7 +74,7 @@ _HOMES = {
     "Predictions": "setrnn.tagging.prediction",
     "Completion": "setrnn.tagging.prediction",
     "Explanation": "setrnn.tagging.explain.explain",
-    "Evaluation": "setrnn.tagging.evaluate",
+    "Evaluation": "setrnn.tagging.measures",
     "predict_files": "setrnn.tagging.files",
     "TaggedFiles": "setrnn.tagging.files",
     "Limits": "setrnn.systems.limits",

@@ -79,21 +79,6 @@ def test_one_text_is_completed_as_in_a_list(tagger, test_texts, test_features, k
         assert_same([alone], [together[row]])
 
 
-def test_tagging_with_known_labels_gives_the_same_sets_with_p_of_the_set(
-    tagger, test_texts, known, monkeypatch
-):
-    monkeypatch.setattr(trained_model, "BATCH", 16)
-    rows = [
-        KnownLabels(tuple(present), tuple(absent)) for present, absent in zip(*known, strict=True)
-    ]
-    documents = [(text, ()) for text in test_texts]
-    tagged = list(tagger.tag_stream(documents, "set", 1, known=rows))
-    for one, other in zip(tagged, tagger.complete(test_texts, *known), strict=True):
-        assert one.labels == other.labels
-        probability = other.probability * other.known_probability
-        assert one.probability == pytest.approx(probability, rel=1e-3)
-
-
 def test_what_is_known_of_br_changes_no_other_label(taggers, test_texts, known):
     """Its labels are independent: the same set, with what is known put in and taken out."""
     found = taggers["br"].complete(test_texts, *known)
@@ -151,12 +136,9 @@ def test_more_present_labels_than_a_network_can_emit_are_refused(taggers):
     assert taggers["br"].max_labels is None
 
 
-def test_known_labels_for_too_few_documents_and_rules_of_sequences_are_refused(taggers):
+def test_known_labels_for_too_few_documents_are_refused(taggers):
     with pytest.raises(DataError, match="fewer documents"):
         list(taggers["br"].complete_stream([("a", ()), ("b", ())], [KnownLabels()]))
-    rows = [KnownLabels(present=taggers["set-rnn"].labels.names[:1])]
-    with pytest.raises(ConfigError, match="Use rule 'set'"):
-        list(taggers["set-rnn"].tag_stream([("a", ())], "sequence", 1, known=rows))
     with pytest.raises(ConfigError, match="top"):
         taggers["br"].complete("a", top=0)
 

@@ -7,7 +7,8 @@ import pytest
 
 from setrnn import Prediction, calibrate, evaluate, open_documents
 from setrnn.systems.true_marginals import TrueMarginals
-from setrnn.tagging.evaluate import measure_rules, score_label_probabilities, score_labels
+from setrnn.tagging.evaluate import measure_rules
+from setrnn.tagging.measures import score_label_probabilities, score_labels
 from setrnn.tagging.trust.acceptance import LabelAcceptance
 from setrnn.tagging.trust.calibrate import accept_labels
 from setrnn.tagging.trust.saved import Calibration
@@ -39,7 +40,8 @@ def test_each_label_is_counted_by_hand():
 def test_pairs_below_the_shown_ones_are_left_out():
     own, calibrated = np.array([0.99, 0.5, 0.04]), np.array([0.96, 0.2, 0.01])
     found = score_label_probabilities(own, calibrated, np.array([1.0, 0.0, 1.0]))
-    assert (found.n_label_pairs, found.n_sure_labels, found.sure_labels_right) == (2, 1, 1.0)
+    names = ("n_label_pairs", "n_sure_labels", "sure_labels_right")
+    assert [found[name] for name in names] == [2, 1, 1.0]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS
 from setrnn.systems.candidates import SetCandidates
-from setrnn.systems.limits import Limits, no_limits
+from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import BatchSearch
 from setrnn.systems.rules import RULES, Rule
 from setrnn.tagging import trained_model
@@ -215,10 +215,9 @@ def test_alternatives_leave_out_the_predicted_set_wherever_it_stands(tagger, mon
     monkeypatch.setitem(RULES, "second", second)
     search = BatchSearch(tagger.system, tagger.encoder.encode(["a text"]), {})
     search.candidates["sets"] = candidates
-    limits = no_limits(len(tagger.labels))
-    names = tagger.labels.names
+    names, asked = tagger.labels.names, tagger.ask("second")
     for top in (1, 2, 3, 4):
-        (found,) = tagger.predictions(search, "second", top, limits)
+        (found,) = tagger.name_chosen(search, replace(asked, top=top))
         assert found.labels == (names[2],)
         assert found.probability == pytest.approx(0.3)
         others = [each.labels for each in found.alternatives]

@@ -25,12 +25,7 @@ from setrnn.cli.terminal import note, show, stdout, write_json
 from setrnn.data.disk import check_file_place, whole_file
 from setrnn.errors import ConfigError, ModelError, printable
 from setrnn.models.hub import name_place, require_folder
-from setrnn.tagging.trust.acceptance import (
-    MIN_SHOWN,
-    Acceptance,
-    accuracy_interval,
-    check_target,
-)
+from setrnn.tagging.trust.acceptance import MIN_SHOWN, Acceptance, accuracy_interval
 
 if TYPE_CHECKING:
     from setrnn.tagging.trust.calibrate import Calibrated
@@ -69,10 +64,8 @@ def calibrate(
     predict then writes calibrated probabilities and marks each row as accepted or not. Documents
     that the model was trained on are refused.
     """
-    check_target(target_accuracy, confidence)
     _check_places(model, figure, json)
     tagger = load_model(model, device)
-    tagger.rule_or_own(rule)
     with terminal_progress() as on_progress:
         found = setrnn.calibrate(
             tagger,

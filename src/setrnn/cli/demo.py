@@ -31,7 +31,7 @@ from setrnn.metrics import MEASURES
 from setrnn.report.explanation_page import render_page
 
 if TYPE_CHECKING:
-    from setrnn.tagging.evaluate import Evaluation
+    from setrnn.tagging.measures import Evaluation
     from setrnn.tagging.prediction import Prediction
     from setrnn.tagging.tagger import Tagger
 

@@ -34,7 +34,7 @@ from setrnn.models.hub import name_place
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from setrnn.tagging.evaluate import Evaluation
+    from setrnn.tagging.measures import Evaluation
 
 
 def evaluate(
@@ -59,17 +59,13 @@ def evaluate(
     Without --rule, the first table compares all prediction rules; the rest is by the model's own.
     The table says if the model was trained on the documents.
     """
-    from setrnn.tagging.documents import find_hierarchy  # it loads torch: the help needs none
-
     if json is not None:
         check_file_place(json)
-    wanted = limits.limits()
     tagger = load_model(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
     own = tagger.rule_or_own(rule)
     rules = tagger.rules if rule is None else [own]
-    tagger.known_limits(wanted)
     source = reading.source(data)
     documents = setrnn.open_documents(source, split)
     with terminal_progress() as on_progress:
@@ -77,8 +73,7 @@ def evaluate(
             tagger,
             documents,
             rules,
-            limits=wanted,
-            hierarchy=find_hierarchy(source),
+            limits=limits.limits(),
             allow_training_documents=allow_training_documents,
             on_progress=on_progress,
         )
@@ -172,12 +167,11 @@ def _describe_rules(names: Collection[str], own: str) -> str:
 
 def _describe_probabilities(evaluation: Evaluation) -> str:
     """Describe how probable the true sets are, and how far probabilities are from accuracy."""
-    likelihood, labels = evaluation.set_log_likelihood, evaluation.label_probabilities
     text = f"Sets not found have {evaluation.missing_mass:.1%} of the probability."
-    if likelihood.mean is not None:
-        n = likelihood.n_impossible_sets
+    if evaluation.set_log_likelihood is not None:
+        n = evaluation.n_impossible_sets
         below = f" ({n:,} below 1e-12)" if n else ""
-        text = f"Mean log p(true set) {likelihood.mean:.3f}{below}. {text}"
+        text = f"Mean log p(true set) {evaluation.set_log_likelihood:.3f}{below}. {text}"
     if evaluation.certificates is not None:
         proved, pruned = evaluation.certificates.share_proved, evaluation.certificates.pruned_mass
         text += (
@@ -190,12 +184,12 @@ def _describe_probabilities(evaluation: Evaluation) -> str:
         f"calibration error {evaluation.calibration_error:.3f} "
         f"({evaluation.calibration_error_raw:.3f} with the model's own probabilities).",
         f"Label probabilities above 0.05: expected calibration error "
-        f"{labels.label_calibration_error:.3f} ({labels.label_calibration_error_raw:.3f} with the "
-        "model's own).",
+        f"{evaluation.label_calibration_error:.3f} "
+        f"({evaluation.label_calibration_error_raw:.3f} with the model's own).",
     ]
-    if labels.sure_labels_right is not None:
+    if evaluation.sure_labels_right is not None:
         lines[-1] += (
-            f" Of the {labels.n_sure_labels:,} at 0.95 or more, {labels.sure_labels_right:.3f} "
-            "are right."
+            f" Of the {evaluation.n_sure_labels:,} at 0.95 or more, "
+            f"{evaluation.sure_labels_right:.3f} are right."
         )
     return "\n".join(lines)

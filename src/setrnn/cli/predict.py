@@ -181,8 +181,6 @@ def predict(
     tagger = load_model(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
-    tagger.rule_or_own(rule)
-    tagger.known_limits(wanted)
     source = reading.source(data or [], require_labels=False)
     options = source.options
     if is_table(file) or to is not None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from setrnn.data.prepared import Prepared
     from setrnn.data.statistics import DatasetStatistics, SplitStatistics
     from setrnn.report import table as report
-    from setrnn.tagging.evaluate import AcceptedScores, LabelScores
+    from setrnn.tagging.measures import AcceptedScores, LabelScores
     from setrnn.tagging.trust.acceptance import Reliability
 
 MOST_LABELS, MOST_SIZES, MOST_TWINS = 8, 12, 12  # rows of the tables of `data info`

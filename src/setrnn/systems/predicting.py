@@ -13,7 +13,6 @@ import numpy as np
 
 from setrnn.data.ragged import Ragged
 from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, SetCandidates, pack_labels, widen
-from setrnn.systems.known import Known, check_known
 from setrnn.systems.limits import SetLimits, set_keys
 from setrnn.systems.rules import LABEL_RULE, count_candidates, find_rule
 from setrnn.systems.rules.choice import Choice
@@ -63,25 +62,21 @@ class BatchSearch:
         system: the trained system.
         tokens: the token ids of the documents.
         n_sets: how many candidates to search for, by source ("sets" or "sequences").
-        known: labels that are known of the documents.
     """
 
-    def __init__(
-        self, system: System, tokens: Ragged, n_sets: Mapping[str, int], known: Known | None = None
-    ) -> None:
-        known = check_known(known, n_sets)
-        self.system, self.tokens, self.n_sets, self.known = system, tokens, n_sets, known
+    def __init__(self, system: System, tokens: Ragged, n_sets: Mapping[str, int]) -> None:
+        self.system, self.tokens, self.n_sets = system, tokens, n_sets
         self.candidates: dict[str, SetCandidates] = {}
         self.seconds: dict[str, float] = {}  # a search that sources share counts for each of them
         self._label_probs: dict[str, Floats32] = {}
-        if system.shares_sources and len(n_sets) > 1 and known is None:
+        if system.shares_sources and len(n_sets) > 1:
             start = time.perf_counter()
             self.candidates = system.candidates_by_source(tokens, n_sets)
             self.seconds = dict.fromkeys(n_sets, time.perf_counter() - start)
             return
         for source, n in n_sets.items():
             start = time.perf_counter()
-            self.candidates[source] = system.candidates(tokens, n, source, known)
+            self.candidates[source] = system.candidates(tokens, n, source)
             self.seconds[source] = time.perf_counter() - start
 
     def choose(
@@ -160,9 +155,9 @@ class BatchSearch:
     def label_probs(self, source: str, n_labels: int) -> Floats32 | None:
         """Return the model's own p(label | document), (n, L), from a search that was made.
 
-        None if labels are known, or if the search was only for the best sets.
+        None if the search was only for the best sets.
         """
-        if self.known is not None or self.n_sets.get(source, 0) < count_candidates():
+        if self.n_sets.get(source, 0) < count_candidates():
             return None
         if source not in self._label_probs:
             found = self.candidates[source].for_rule(LABEL_RULE)

@@ -5,31 +5,26 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from setrnn.data.example import KnownLabels
-from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, nearest_name
-from setrnn.systems.candidates import ScoredSet, to_probability
-from setrnn.systems.closure import Closure
 from setrnn.systems.known import Known, check_known, given_known, known_log_prob
 from setrnn.systems.rules import count_completions
 from setrnn.systems.rules.closed_sets import keep_closed
-from setrnn.systems.system import System
-from setrnn.tagging.prediction import Completion, name_labels
+from setrnn.tagging.prediction import Completion, name_set
+
+if TYPE_CHECKING:
+    from setrnn.tagging.trained_model import TrainedModel
 
 
-def problem_with_known(
-    labels: LabelVocabulary,
-    present: Collection[str],
-    absent: Collection[str],
-    max_labels: int | None = None,
-    closure: Closure | None = None,
-) -> str | None:
-    """Return what is wrong with known labels and how to correct it, or None."""
+def problem_with_known(tagger: TrainedModel, known: KnownLabels) -> str | None:
+    """Return what is wrong with the known labels of a document and how to correct it, or None."""
+    labels, present, absent = tagger.labels, known.present, known.absent
     for name in (*present, *absent):
         if name not in labels.index:
             nearest = nearest_name(name, labels.names) if isinstance(name, str) else ""
@@ -38,39 +33,33 @@ def problem_with_known(
     both = [name for name in present if name in absent]
     if both:
         return f"{reprlib.repr(both[0])} is both present and absent. Remove it from one."
-    if closure is not None:
-        for name in present:
+    if (closure := tagger.kept_closure) is not None:
+        for name in known.present:
             above = labels.sets([closure.ids_above(labels.index[name])])[0]
             if missing := [each for each in above if each in absent]:
                 return (
                     f"{reprlib.repr(name)} is present, but {reprlib.repr(missing[0])}, above it in "
                     "the hierarchy, is absent. Remove one of them."
                 )
-            present = [*present, *above]
-    if max_labels is not None and len(set(present)) > max_labels:
+            present = (*present, *above)
+    n_present, max_labels = len(set(present)), tagger.max_labels
+    if max_labels is not None and n_present > max_labels:
         return (
-            f"{len(set(present))} labels are present, but the model's sets have at most "
-            f"{max_labels}. Give fewer, or train with a larger model.max_labels."
+            f"{n_present} labels are present, but the model's sets have at most {max_labels}. "
+            "Give fewer, or train with a larger model.max_labels."
         )
     return None
 
 
-def encode_known(
-    labels: LabelVocabulary,
-    rows: Sequence[KnownLabels],
-    max_labels: int | None = None,
-    n_before: int = 0,
-    closure: Closure | None = None,
-) -> Known:
+def encode_known(tagger: TrainedModel, rows: Sequence[KnownLabels], n_before: int = 0) -> Known:
     """Return the ids of known labels; `n_before` texts precede the first, for error messages.
 
     If sets must be closed, present labels add their ancestors, absent ones their descendants.
     """
     for number, row in enumerate(rows, start=n_before):
-        problem = problem_with_known(labels, row.present, row.absent, max_labels, closure)
-        if problem is not None:
+        if (problem := problem_with_known(tagger, row)) is not None:
             raise DataError(f"Text {number}: {problem}")
-    index = labels.index
+    index, closure = tagger.labels.index, tagger.kept_closure
     present = [[index[name] for name in row.present] for row in rows]
     absent = [[index[name] for name in row.absent] for row in rows]
     if closure is not None:
@@ -85,20 +74,12 @@ def _add(find: Callable[[int], Iterable[int]], row: Iterable[int]) -> list[int]:
 
 
 def complete_tokens(
-    system: System,
-    labels: LabelVocabulary,
-    tokens: Ragged,
-    rows: Sequence[KnownLabels],
-    known: Known,
-    top: int,
-    closure: Closure | None = None,
+    tagger: TrainedModel, tokens: Ragged, rows: Sequence[KnownLabels], top: int, n_before: int = 0
 ) -> Iterator[Completion]:
-    """Complete a batch of documents; `known` has the ids of the labels that `rows` names.
-
-    With a closure, `known` and the sets that are found are closed.
-    """
+    """Complete a batch of documents by the most probable sets that agree with known labels."""
+    system, labels, known = tagger.system, tagger.labels, encode_known(tagger, rows, n_before)
     found = system.candidates(tokens, count_completions(top), known=check_known(known, ["sets"]))
-    if closure is not None:
+    if (closure := tagger.kept_closure) is not None:
         found = keep_closed(
             found, closure, lambda rows, sets: system.set_log_probs(tokens.take(rows), sets)
         )
@@ -109,7 +90,7 @@ def complete_tokens(
     ranked = np.argsort(-open_marginals, axis=1, kind="stable")
     for document, row in enumerate(rows):
         sets = [
-            ScoredSet(name_labels(labels, given.labels[document, rank]), to_probability(log_prob))
+            name_set(labels, given.labels[document, rank], log_prob)
             for rank, log_prob in enumerate(log_probs[document, :top])
             if rank == 0 or log_prob > -np.inf
         ]

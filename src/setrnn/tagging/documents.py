@@ -66,6 +66,7 @@ class LabelledDocuments:
     bad_rows: BadRows = field(default_factory=BadRows)
     n_documents: int | None = None  # None if not known before reading
     share_trained_on: float = 0.0  # of documents that a model is fitted on, and has seen
+    hierarchy: Hierarchy | None = None  # that the data was given or prepared with
 
     def note_skipped(self) -> None:
         """Report how many rows were skipped, and the first few of them."""
@@ -105,7 +106,7 @@ def open_documents(
         name = split or choose_split(data.splits, default)
         read = partial(prepared_batches, prepared=data, split=name)
         n_documents = data.description["n_documents"].get(name)
-        return LabelledDocuments(name, read, n_documents=n_documents)
+        return LabelledDocuments(name, read, n_documents=n_documents, hierarchy=data.hierarchy)
     if source is None:
         examples = cast(Iterable[Example], data)
         return LabelledDocuments(split, partial(example_batches, examples=examples))
@@ -116,18 +117,7 @@ def open_documents(
     def batches(tagger: Tagger) -> Iterator[Batch]:
         return example_batches(tagger, part.read(bad_rows))
 
-    return LabelledDocuments(name, batches, bad_rows)
-
-
-def find_hierarchy(data: Documents) -> Hierarchy | None:
-    """Return the hierarchy that data was given or prepared with; None if there is none."""
-    if isinstance(data, Prepared):
-        return data.hierarchy
-    source = read_source(data)
-    if source is None:
-        return None
-    place = source.prepared_folder
-    return source.options.hierarchy if place is None else Prepared(place).hierarchy
+    return LabelledDocuments(name, batches, bad_rows, hierarchy=source.options.hierarchy)
 
 
 def open_unseen(
@@ -145,14 +135,13 @@ def open_unseen(
     """
     cut = _cut_valid(data) if split in (None, "valid") else None
     if cut is not None and is_seen(tagger, open_documents(replace(cut, cut_valid=False), "train")):
-        for each in (cut, _close_labels(cut, tagger)):  # the cut follows the labels
-            valid = open_documents(each, "valid")
-            if not is_seen(tagger, valid):
-                log.info(
-                    f"The model was trained on {cut}: only the valid part that was cut off then "
-                    "is used."
-                )
-                return valid
+        valid = open_documents(_close_labels(cut, tagger), "valid")
+        if not is_seen(tagger, valid):
+            log.info(
+                f"The model was trained on {cut}: only the valid part that was cut off then is "
+                "used."
+            )
+            return valid
     documents = open_documents(data, split, "valid")
     read, counts = [], SeenCounts(tagger)
     count = count_up("reading", on_progress, documents.n_documents)

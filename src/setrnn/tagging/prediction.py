@@ -1,21 +1,17 @@
 """What a tagger answers: the prediction of a document, or the completion of its known labels."""
 
-# n documents, K candidates, L labels, S labels of the largest set
+# n documents, L labels, S labels of the largest set
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
-
-import numpy as np
 
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.text.notes import is_unread
 from setrnn.errors import ConfigError
 from setrnn.systems.candidates import (
-    Bools,
     Floats,
     Floats32,
     Ids,
@@ -23,7 +19,6 @@ from setrnn.systems.candidates import (
     SetCandidates,
     to_probability,
 )
-from setrnn.systems.rules.choice import Choice
 from setrnn.tagging.html import write_prediction, write_predictions
 
 if TYPE_CHECKING:
@@ -206,11 +201,10 @@ def add_notes(found: Found, notes: tuple[str, ...]) -> Found:
     return replace(found, **changes)
 
 
-def list_certificates(labels: Ids, candidates: SetCandidates | None) -> list[Certificate | None]:
+def list_certificates(labels: Ids, candidates: SetCandidates) -> list[Certificate | None]:
     """Return the certificate of each predicted set (n, S) that is the first candidate."""
-    if candidates is None or candidates.certificates is None:
+    if (found := candidates.certificates) is None:
         return [None] * len(labels)
-    found = candidates.certificates
     is_first = candidates.ranks(labels) == 0
     return [
         Certificate(bool(proved), float(pruned)) if first else None
@@ -218,52 +212,11 @@ def list_certificates(labels: Ids, candidates: SetCandidates | None) -> list[Cer
     ]
 
 
-def name_predictions(
-    labels: LabelVocabulary,
-    choice: Choice,
-    sets: Ids,
-    log_probs: Floats,
-    top: int,
-    accepted: Sequence[bool | None],
-    certificates: Sequence[Certificate | None],
-    label_probs: Floats32 | None = None,
-    is_accepted: Bools | None = None,
-) -> Iterator[Prediction]:
-    """Yield a prediction per document: its set (n, S), and its best alternatives.
-
-    Of the labels of the sets, (n, S), the probabilities may be known, and which are accepted.
-    """
-    candidates = choice.candidates
-    for document, row in enumerate(sets):
-        predicted = name_labels(labels, row)
-        others = (
-            ScoredSet(
-                name_labels(labels, candidates.labels[document, rank]),
-                to_probability(candidates.log_probs[document, rank]),
-            )
-            for rank in np.flatnonzero(choice.fits[document])
-            if candidates.log_probs[document, rank] > -np.inf
-        )
-        # The predicted set may be any candidate, or none of them.
-        alternatives = islice((each for each in others if each.labels != predicted), top - 1)
-        probs = accepted_labels = None
-        if label_probs is not None:  # with six decimals: single precision has no more
-            rounded = [round(float(each), 6) for each in label_probs[document]]
-            probs = dict(zip(predicted, rounded, strict=False))
-        if is_accepted is not None:
-            accepted_labels = name_labels(labels, np.where(is_accepted[document], row, -1))
-        yield Prediction(
-            predicted,
-            to_probability(log_probs[document]),
-            tuple(alternatives),
-            accepted[document],
-            certificates[document],
-            probs,
-            accepted_labels,
-            (IMPOSSIBLE,) if log_probs[document] == -np.inf else (),
-        )
-
-
 def name_labels(labels: LabelVocabulary, row: Ids) -> tuple[str, ...]:
     """Return the names of a set's ids, padded with -1."""
     return tuple(labels.names[label] for label in row if label >= 0)
+
+
+def name_set(labels: LabelVocabulary, row: Ids, log_prob: float) -> ScoredSet:
+    """Return a set of ids, padded with -1, with its probability."""
+    return ScoredSet(name_labels(labels, row), to_probability(log_prob))

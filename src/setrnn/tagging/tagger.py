@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
@@ -13,26 +13,39 @@ from setrnn.data.example import KnownLabels
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.notes import note_texts
 from setrnn.errors import ConfigError, DataError
-from setrnn.systems.candidates import Floats32, SetCandidates
-from setrnn.systems.known import Known
+from setrnn.systems.candidates import Bools, Floats32, Ids, SetCandidates, to_probability
 from setrnn.systems.limits import Limits, SetLimits
 from setrnn.systems.predicting import BatchSearch, ChosenSets
 from setrnn.systems.rules import LABEL_RULE, count_candidates, find_rule
-from setrnn.tagging.complete import complete_tokens, encode_known, problem_with_known
+from setrnn.tagging.complete import complete_tokens, problem_with_known
 from setrnn.tagging.inputs import Document, check_top, encode_batches, pair_features, pair_known
 from setrnn.tagging.prediction import (
+    IMPOSSIBLE,
+    Certificate,
     Completion,
     Marginals,
     Prediction,
     Predictions,
     add_notes,
     list_certificates,
-    name_predictions,
+    name_labels,
+    name_set,
 )
 from setrnn.tagging.trained_model import TrainedModel
 
 if TYPE_CHECKING:
     from setrnn.tagging.explain.explain import Explanation
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a model, resolved by `Tagger.ask`."""
+
+    rule: str
+    top: int  # sets to return
+    limits: SetLimits
+    calibrated: bool
+    n_sets: int  # candidates to search for
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,21 +106,21 @@ class Tagger(TrainedModel):
         top: int = 1,
         limits: Limits | None = None,
         *,
-        known: Iterable[KnownLabels] | None = None,
         calibrated: bool = True,
     ) -> Iterator[Prediction]:
         """Predict a label set for each (text, features); reads one batch at a time.
 
-        With `known` labels, one row per document, all sets agree with them. Probabilities stay
-        p(set | x).
+        A rule or limits that the model cannot use are refused at once, before a document is read.
         """
-        check_top(top)
-        name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
-        n_sets = {find_rule(name).source: self.n_candidates(name, top, set_limits)}
-        for tokens, notes, _, ids in self._batches(documents, known):
-            search = BatchSearch(self.system, tokens, n_sets, ids)
-            found = self.predictions(search, name, top, set_limits, calibrated=calibrated)
-            yield from map(add_notes, found, notes)
+        asked = self.ask(rule, top, limits, calibrated)
+        batches = encode_batches(self.encoder, documents, self.batch_size)
+        return (
+            add_notes(each, notes)
+            for texts, tokens in batches
+            for each, notes in zip(
+                self._search(tokens, asked), note_texts(self.encoder, texts, tokens), strict=True
+            )
+        )
 
     def tag_tokens(
         self,
@@ -119,13 +132,9 @@ class Tagger(TrainedModel):
         calibrated: bool = True,
     ) -> Iterator[Prediction]:
         """Predict from token ids, such as those of a prepared folder."""
-        check_top(top)
-        name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
-        n_sets = {find_rule(name).source: self.n_candidates(name, top, set_limits)}
-        for start in range(0, len(tokens), self.batch_size):
-            stop = min(start + self.batch_size, len(tokens))
-            search = BatchSearch(self.system, tokens.rows(start, stop), n_sets)
-            yield from self.predictions(search, name, top, set_limits, calibrated=calibrated)
+        asked, size = self.ask(rule, top, limits, calibrated), self.batch_size
+        for start in range(0, len(tokens), size):
+            yield from self._search(tokens.rows(start, min(start + size, len(tokens))), asked)
 
     def tag_with_marginals(
         self,
@@ -140,66 +149,104 @@ class Tagger(TrainedModel):
 
         One search serves both, unless the rule chooses from the sequences of set-rnn-exact.
         """
-        check_top(top)
-        name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
+        asked = self.ask(rule, top, limits, calibrated)
         texts, features = zip(*documents, strict=True)
         tokens = self.encoder.encode(texts, features)
-        source, n_wanted = find_rule(name).source, self.n_candidates(name, top, set_limits)
-        n_sets = {"sets": count_candidates()}  # for marginals: sequences give none
-        n_sets[source] = max(n_wanted, n_sets.get(source, 0))
-        search = BatchSearch(self.system, tokens, n_sets)
-        found = self.predictions(search, name, top, set_limits, calibrated=calibrated)
+        search = BatchSearch(self.system, tokens, count_for_all([asked]))
+        found = self.name_chosen(search, asked)
         predictions = list(map(add_notes, found, note_texts(self.encoder, texts, tokens)))
         many = search.many_sets()
         return predictions, self.label_marginals(tokens, many, calibrated=calibrated)
 
-    def predictions(
+    def ask(
         self,
-        search: BatchSearch,
-        rule: str,
-        top: int,
-        limits: SetLimits,
-        *,
+        rule: str | None = None,
+        top: int = 1,
+        limits: Limits | None = None,
         calibrated: bool = True,
-    ) -> Iterator[Prediction]:
-        """Choose a set for each document of a search, which found `n_candidates` or more."""
-        chosen = search.choose(rule, limits, self.thresholds)
-        yield from self.name_chosen(search, rule, chosen, top, calibrated=calibrated)
+    ) -> Asked:
+        """Resolve what is asked for: the model's own rule if none, limits in its label ids.
+
+        Raise ConfigError for a rule or limits that the model cannot use.
+        """
+        check_top(top)
+        name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
+        by, needed = find_rule(name), 1
+        if self.calibration is not None:
+            needed = self.calibration.n_candidates(self.calibration.key_of(name, by.source))
+        n_sets = count_candidates(by, top, set_limits, needed)
+        return Asked(name, top, set_limits, calibrated, n_sets)
+
+    def _search(self, tokens: Ragged, asked: Asked) -> Iterator[Prediction]:
+        """Search a batch of documents for candidates, and name the sets that are chosen."""
+        search = BatchSearch(self.system, tokens, {find_rule(asked.rule).source: asked.n_sets})
+        return self.name_chosen(search, asked)
 
     def name_chosen(
-        self,
-        search: BatchSearch,
-        rule: str,
-        chosen: ChosenSets,
-        top: int,
-        *,
-        calibrated: bool = True,
+        self, search: BatchSearch, asked: Asked, chosen: ChosenSets | None = None
     ) -> Iterator[Prediction]:
-        """Yield a prediction per document from the sets that a rule chose."""
-        by, calibration = find_rule(rule), self.calibration
-        choice, labels, log_probs = chosen.choice, chosen.labels, chosen.log_probs
-        is_by_set = by.needs_best_only and by.source == "sets"
-        proofs = list_certificates(labels, choice.candidates if is_by_set else None)
+        """Yield a prediction per document, from the sets that the rule chooses or has chosen.
+
+        The search must have found `asked.n_sets` or more.
+        """
+        if chosen is None:
+            chosen = search.choose(asked.rule, asked.limits, self.thresholds)
+        by, calibration = find_rule(asked.rule), self.calibration
+        candidates, labels, log_probs = chosen.choice.candidates, chosen.labels, chosen.log_probs
+        proofs: list[Certificate | None] = [None] * len(labels)
+        if by.needs_best_only and by.source == "sets":
+            proofs = list_certificates(labels, candidates)
         accepted: list[bool | None] = [None] * len(labels)
-        if calibration is not None and search.known is None:
-            key = calibration.key_of(rule, by.source)
-            found, trusted = calibration.apply(key, choice.candidates, labels, log_probs)
-            if rule in calibration.acceptance:
-                accepted = calibration.acceptance[rule].accepts(np.exp(trusted)).tolist()
-            if calibrated:
-                choice, log_probs = replace(choice, candidates=found), trusted
+        if calibration is not None:
+            key = calibration.key_of(asked.rule, by.source)
+            found, trusted = calibration.apply(key, candidates, labels, log_probs)
+            if asked.rule in calibration.acceptance:
+                accepted = calibration.acceptance[asked.rule].accepts(np.exp(trusted)).tolist()
+            if asked.calibrated:
+                candidates, log_probs = found, trusted
         probs = search.label_probs(by.source, len(self.labels))
-        label_probs = is_accepted = None
-        if probs is not None and len(self.labels):  # all training documents may be without labels
-            label_probs = np.take_along_axis(probs, np.maximum(labels, 0), axis=1)
-            if calibration is not None and calibration.label_curves is not None:
-                trusted_probs = calibration.label_curves(label_probs, labels)
-                if calibration.label_acceptance is not None:
-                    is_accepted = calibration.label_acceptance.accepts(trusted_probs, labels)
-                label_probs = trusted_probs if calibrated else label_probs
-        yield from name_predictions(
-            self.labels, choice, labels, log_probs, top, accepted, proofs, label_probs, is_accepted
-        )
+        label_probs, is_accepted = self._trust_labels(probs, labels, asked.calibrated)
+        for row, own in enumerate(labels):
+            predicted = name_labels(self.labels, own)
+            others = (
+                name_set(self.labels, candidates.labels[row, rank], candidates.log_probs[row, rank])
+                for rank in np.flatnonzero(chosen.choice.fits[row])
+                if candidates.log_probs[row, rank] > -np.inf
+            )
+            # The predicted set may be any candidate, or none of them.
+            alternatives = (each for each in others if each.labels != predicted)
+            named_probs = accepted_labels = None
+            if label_probs is not None:  # with six decimals: single precision has no more
+                rounded = [round(float(each), 6) for each in label_probs[row]]
+                named_probs = dict(zip(predicted, rounded, strict=False))
+            if is_accepted is not None:
+                accepted_labels = name_labels(self.labels, np.where(is_accepted[row], own, -1))
+            yield Prediction(
+                predicted,
+                to_probability(log_probs[row]),
+                tuple(islice(alternatives, asked.top - 1)),
+                accepted[row],
+                proofs[row],
+                named_probs,
+                accepted_labels,
+                (IMPOSSIBLE,) if log_probs[row] == -np.inf else (),
+            )
+
+    def _trust_labels(
+        self, probs: Floats32 | None, sets: Ids, calibrated: bool
+    ) -> tuple[Floats32 | None, Bools | None]:
+        """Return the probabilities of the labels of sets (n, S), and which labels are accepted.
+
+        Each is None if it is not known. `probs` are the model's own, (n, L).
+        """
+        if probs is None or not len(self.labels):  # all training documents may be without labels
+            return None, None
+        own = np.take_along_axis(probs, np.maximum(sets, 0), axis=1)
+        if self.calibration is None or self.calibration.label_curves is None:
+            return own, None
+        trusted, acceptance = self.calibration.label_curves(own, sets), self.label_acceptance
+        is_accepted = None if acceptance is None else acceptance.accepts(trusted, sets)
+        return trusted if calibrated else own, is_accepted
 
     def label_marginals(
         self, tokens: Ragged, candidates: SetCandidates, *, calibrated: bool = True
@@ -253,40 +300,19 @@ class Tagger(TrainedModel):
     ) -> Iterator[Completion]:
         """Complete the labels of each (text, features); reads one batch at a time."""
         check_top(top)
-        for tokens, notes, rows, ids in self._batches(documents, known):
-            assert ids is not None
-            closure = self.closure if self.keeps_closed else None
-            found = complete_tokens(self.system, self.labels, tokens, rows, ids, top, closure)
-            yield from map(add_notes, found, notes)
+        rows_left, n_before = iter(known), 0
+        for texts, tokens in encode_batches(self.encoder, documents, self.batch_size):
+            rows = list(islice(rows_left, len(tokens)))
+            if len(rows) < len(tokens):
+                raise DataError("Known labels are given for fewer documents than there are.")
+            found = complete_tokens(self, tokens, rows, top, n_before)
+            yield from map(add_notes, found, note_texts(self.encoder, texts, tokens))
+            n_before += len(rows)
 
     def check_known(self, known: KnownLabels) -> None:
         """Raise DataError if known labels do not fit the labels of the model."""
-        closure = self.closure if self.keeps_closed else None
-        problem = problem_with_known(
-            self.labels, known.present, known.absent, self.max_labels, closure
-        )
-        if problem is not None:
+        if (problem := problem_with_known(self, known)) is not None:
             raise DataError(problem)
-
-    def _batches(
-        self, documents: Iterable[Document], known: Iterable[KnownLabels] | None
-    ) -> Iterator[tuple[Ragged, list[tuple[str, ...]], list[KnownLabels], Known | None]]:
-        """Yield token ids in batches, with notes on each text, what is known, and its label ids."""
-        closure = self.closure if self.keeps_closed else None
-        rows_left, n_before = iter(known or ()), 0
-        for texts, tokens in encode_batches(self.encoder, documents, self.batch_size):
-            rows, notes = (
-                list(islice(rows_left, len(tokens))),
-                note_texts(self.encoder, texts, tokens),
-            )
-            if known is None:
-                yield tokens, notes, rows, None
-                continue
-            if len(rows) < len(tokens):
-                raise DataError("Known labels are given for fewer documents than there are.")
-            ids = encode_known(self.labels, rows, self.max_labels, n_before, closure)
-            yield tokens, notes, rows, ids
-            n_before += len(rows)
 
     def explain(
         self,
@@ -329,14 +355,22 @@ class Tagger(TrainedModel):
     ) -> Marginals:
         """Return p(label | text), and the probability of the sets that were not found."""
         probs, missing = [np.zeros((0, len(self.labels)), np.float32)], [np.zeros(0)]
-        for _, tokens in encode_batches(
-            self.encoder, pair_features(texts, features), self.batch_size
-        ):
+        documents = pair_features(texts, features)
+        for _, tokens in encode_batches(self.encoder, documents, self.batch_size):
             candidates = self.system.candidates(tokens, count_candidates())
             found = self.label_marginals(tokens, candidates, calibrated=calibrated)
             probs.append(found.probs)
             missing.append(found.missing_mass)
         return Marginals(np.concatenate(probs), np.concatenate(missing))
+
+
+def count_for_all(asked: Iterable[Asked]) -> dict[str, int]:
+    """Return how many candidates, by source, serve several rules and label probabilities."""
+    n_sets = {"sets": count_candidates()}  # for label probabilities: sequences give none
+    for each in asked:
+        source = find_rule(each.rule).source
+        n_sets[source] = max(each.n_sets, n_sets.get(source, 0))
+    return n_sets
 
 
 def check_tagger(tagger: object) -> None:

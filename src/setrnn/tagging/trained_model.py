@@ -33,7 +33,7 @@ from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.predicting import documents_at_once
 from setrnn.systems.registry import choose_rule
 from setrnn.systems.relabelled import RelabelledSystem
-from setrnn.systems.rules import RULES, count_candidates, find_rule, rule_for
+from setrnn.systems.rules import RULES, find_rule, rule_for
 from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS, Thresholds
 from setrnn.systems.system import System
 from setrnn.tagging.trust.acceptance import LabelAcceptance
@@ -129,14 +129,6 @@ class TrainedModel:
             raise ConfigError(NO_THRESHOLDS.format(rule=chosen))
         return chosen
 
-    def n_candidates(self, rule: str, top: int = 1, limits: SetLimits | None = None) -> int:
-        """Return how many candidates `predictions` needs to show `top` sets."""
-        by, calibration = find_rule(rule), self.calibration
-        needed = 1
-        if calibration is not None:
-            needed = calibration.n_candidates(calibration.key_of(rule, by.source))
-        return count_candidates(by, top, limits, needed)
-
     def known_limits(self, limits: Limits | None) -> SetLimits:
         """Return limits in this model's label ids; raise ConfigError if no set satisfies them."""
         asked = Limits() if limits is None else limits
@@ -145,8 +137,7 @@ class TrainedModel:
             raise ConfigError(
                 "The model has no hierarchy to keep sets closed in. Train it with --hierarchy FILE."
             )
-        closure = self.closure if is_closed else None
-        return asked.for_labels(self.labels, self.seen_sets, closure)
+        return asked.for_labels(self.labels, self.seen_sets, self.closure if is_closed else None)
 
     def with_hierarchy(self, parents: Parents | None, *, keeps_closed: bool = True) -> Self:
         """Return the same model with a hierarchy of its labels; None for none.
@@ -179,6 +170,11 @@ class TrainedModel:
         if self.hierarchy is None:
             raise ConfigError("The model has no hierarchy. Train it with --hierarchy FILE.")
         return Closure.of(self.hierarchy, self.labels)
+
+    @property
+    def kept_closure(self) -> Closure | None:
+        """The labels above each label, if predicted sets are closed; None if they need not be."""
+        return self.closure if self.keeps_closed else None
 
     @property
     def max_labels(self) -> int | None:

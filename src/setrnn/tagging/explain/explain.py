@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from setrnn.data.batches import make_batch
+from setrnn.data.example import KnownLabels
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.alignment import (
@@ -208,16 +209,12 @@ class Explanation:
         return sorted(found_words.values(), key=lambda word: -word.weight)
 
 
-def given_set(
-    labels: LabelVocabulary, names: Collection[str], max_labels: int | None = None
-) -> list[int]:
-    """Return the ids of a set to explain, ascending; raise DataError if it is not possible."""
+def check_given_set(tagger: Tagger, names: Collection[str]) -> None:
+    """Raise DataError if a set cannot be explained."""
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise DataError("The labels to explain must be a list of strings. Write ['...', '...'].")
-    problem = problem_with_known(labels, names, (), max_labels)
-    if problem is not None:
+    if (problem := problem_with_known(tagger, KnownLabels(tuple(names)))) is not None:
         raise DataError(problem[0].upper() + problem[1:])
-    return sorted({labels.index[name] for name in names})
 
 
 def why_not_explained(tagger: Tagger) -> str | None:
@@ -281,7 +278,7 @@ def explain_text(
         (found,), marginals = tagger.tag_with_marginals([(text, features)], chosen)
         labels = found.labels
     else:
-        given_set(tagger.labels, labels, tagger.max_labels)
+        check_given_set(tagger, labels)
         marginals = tagger.marginals([text], [features])
     member, weight = tagger, 1.0
     if tagger.members:
@@ -292,8 +289,7 @@ def explain_text(
         member, weight = (able or ranked)[0]
     reading = read_text(member.encoder, text, features, member.config.text.language)
     own_ids = [tagger.labels.index[name] for name in member.labels.names]
-    label_set = given_set(member.labels, labels)
-    explained = _explain(member, reading, top, chosen, label_set, marginals.probs[0, own_ids])
+    explained = _explain(member, reading, top, chosen, labels, marginals.probs[0, own_ids])
     unread = tuple(name for name in features if name not in reading.features)
     explained = replace(explained, text=text, unknown_features=unread)
     if member is tagger:
@@ -311,8 +307,7 @@ def explain_tokens(tagger: Tagger, tokens: Ragged, top: int = 12) -> Explanation
     Its text is what the model read, without stop words. There are no words per label.
     """
     (found,) = tagger.tag_tokens(tokens, "set")
-    label_set = given_set(tagger.labels, found.labels)
-    return _explain(tagger, read_tokens(tagger.encoder, tokens), top, "set", label_set, None)
+    return _explain(tagger, read_tokens(tagger.encoder, tokens), top, "set", found.labels, None)
 
 
 @torch.inference_mode()
@@ -321,11 +316,13 @@ def _explain(
     reading: AlignedText,
     top: int,
     rule: str | None,
-    label_set: list[int],
+    explained: Collection[str],
     probs: Floats32 | None,
 ) -> Explanation:
     """Explain a set, predicted by a rule or given; `probs` are those of the labels, (L,)."""
-    system, labels, whole = tagger.system, tagger.labels, frozenset(label_set)
+    system, labels = tagger.system, tagger.labels
+    label_set = sorted({labels.index[name] for name in explained})
+    whole = frozenset(label_set)
     width: int | None = None  # of a search, which may miss orders of a set
     encoding: Encoding | None = None
     found: list[Order] = []
