@@ -75,14 +75,6 @@ def test_parents_that_no_document_has_can_be_added():
         assert ("--close-labels" in said) == is_advised
 
 
-def test_closing_says_that_it_adds_another_spelling_of_a_label():
-    sets = [["vpn", "Network"], ["networks"], ["it"]]
-    for closes in (True, False):
-        tree = Hierarchy({"vpn": ["Network"]}, closes_labels=closes)
-        lines = describe_labels(tree, sets)
-        assert any("'Network' ('networks')" in line for line in lines) == closes
-
-
 def test_a_hierarchy_of_other_labels_is_refused():
     labels = LabelVocabulary(("sport",), (1,))
     with pytest.raises(DataError, match="none of the 1 labels"):

@@ -54,7 +54,7 @@ def write_split(folder, batches, n_tokens=2**16):
     description = {
         "name": "small",
         "text": to_dict(TextSettings()),
-        "n_skipped_rows": {},
+        "n_skipped_rows": 0,
         "n_documents": {"train": writer.n_documents},
         "n_tokens": n_tokens,
         "n_labels": 90,
@@ -130,7 +130,7 @@ def test_a_description_that_is_missing_or_cut_short_is_refused(folder, file):
     refused(lambda: Prepared(folder))
 
 
-@pytest.mark.parametrize("content", ["[]", "null", '{"format": 5}'])
+@pytest.mark.parametrize("content", ["[]", "null", '{"format": 6}'])
 def test_a_description_that_is_something_else_is_refused(folder, content):
     (folder / DESCRIPTION_FILE).write_text(content)
     refused(lambda: Prepared(folder))

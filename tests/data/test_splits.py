@@ -199,5 +199,5 @@ def test_skipped_rows_are_counted_once(data):
 @pytest.mark.parametrize("texts", [["one"], ["same", "same"]])
 def test_too_few_texts_are_refused(tmp_path, texts):
     write_examples((Example(str(n), text) for n, text in enumerate(texts)), tmp_path / "a.jsonl")
-    with pytest.raises(DataError, match=r"too few different texts \(1\).*valid"):
+    with pytest.raises(DataError, match=r"too few different texts \(1\).*2 parts"):
         read(with_valid(open_dataset(tmp_path / "a.jsonl")), "train")

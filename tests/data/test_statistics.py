@@ -9,7 +9,7 @@ from rich.console import Console
 
 from setrnn.cli.tables import statistics_tables
 from setrnn.data.example import Example
-from setrnn.data.statistics import SharedTexts, dataset_statistics
+from setrnn.data.statistics import dataset_statistics
 
 examples_of_a_split = st.lists(
     st.builds(
@@ -63,12 +63,8 @@ def test_split_is_counted_as_by_hand(statistics):
 
 
 def test_texts_in_two_splits_are_counted_whatever_their_case_and_white_space(statistics):
-    assert statistics.shared_texts == (
-        SharedTexts("train", "valid", n_texts=0, n_documents=0),
-        SharedTexts("train", "test", n_texts=1, n_documents=2),
-        SharedTexts("valid", "test", n_texts=0, n_documents=0),
-    )
-    assert statistics.n_shared_texts == 1
+    assert statistics.splits["test"].n_shared_texts == {"train": 2, "valid": 0}
+    assert statistics.splits["valid"].n_shared_texts == {"train": 0}
 
 
 @given(examples_of_a_split, examples_of_a_split)
@@ -86,12 +82,11 @@ def test_counts_equal_those_of_sets_held_in_memory(train, test):
         )
     known_sets = {frozenset(example.labels) for example in train}
     unseen = [example for example in test if frozenset(example.labels) not in known_sets]
-    assert statistics.unseen[0].n_documents == len(unseen)
-    train_texts, test_texts = ({words_of(e) for e in split} - {()} for split in (train, test))
-    assert statistics.n_shared_texts == len(train_texts & test_texts)
-    assert statistics.shared_texts[0].n_documents == sum(
-        words_of(example) in train_texts for example in test
-    )
+    found = statistics.splits["test"]
+    assert found.unseen_share == len(unseen) / max(len(test), 1)
+    train_texts = {words_of(e) for e in train} - {()}
+    n_shared = sum(words_of(example) in train_texts for example in test)
+    assert found.n_shared_texts == {"train": n_shared}
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=60))
@@ -126,12 +121,12 @@ def test_rendering_shows_splits_labels_and_warnings(statistics):
 
 def test_warnings_name_what_to_act_on(statistics):
     assert [warning.split(",")[0].split(":")[0] for warning in statistics.warnings()] == [
-        "test repeats train in 2 documents",
-        "test has 1 label that training lacks (2 occurrences)",
         "train has 1 document without text",
         "train has 1 document without labels",
         "train repeats its own texts in 1 document.",
         "train repeats its own ids in 1 document.",
+        "test repeats train in 2 documents",
+        "test has 1 label that training lacks (2 occurrences)",
         "test has 1 document without text",
         "test repeats its own texts in 1 document.",
     ]

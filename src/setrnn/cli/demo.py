@@ -89,12 +89,13 @@ def demo(
 def _show_data() -> None:
     parts = {name: list(newsroom.examples(name)) for name in ("train", "valid", "test")}
     found = dataset_statistics(parts)
-    train, sizes = found.splits["train"], {name: len(part) for name, part in parts.items()}
+    train, test = found.splits["train"], found.splits["test"]
+    sizes = {name: len(part) for name, part in parts.items()}
     _print(newsroom.DESCRIPTION)
     _print(
         f"Documents: {', '.join(f'{n:,} {name}' for name, n in sizes.items())}. "
         f"{train.n_labels} labels, {train.mean_set_size:.1f} per document; {train.n_label_sets:,} "
-        f"different sets in train, and other ones in {found.unseen[-1].share:.1%} of test."
+        f"different sets in train, and other ones in {test.unseen_share:.1%} of test."
     )
     label_sets = [each.labels for each in parts["train"]]
     _print(" ".join(describe_labels(setrnn.read_hierarchy("newsroom"), label_sets)))

@@ -181,7 +181,7 @@ def statistics_tables(statistics: DatasetStatistics) -> Group:
     Set sizes and labels are those of the training split, or of the first split if there is none.
     """
     parts: list[Table | Padding] = [_parts_table(statistics)]
-    name = statistics.training_split or next(iter(statistics.splits), "")
+    name = "train" if "train" in statistics.splits else next(iter(statistics.splits), "")
     split = statistics.splits.get(name)
     if split is not None and split.n_documents:
         parts += [_sizes_table(name, split), _labels_table(name, split)]
@@ -194,7 +194,7 @@ def statistics_tables(statistics: DatasetStatistics) -> Group:
 
 def _parts_table(statistics: DatasetStatistics) -> Table:
     splits = statistics.splits.values()
-    unseen = {each.split: f"{each.share:.1%}" for each in statistics.unseen}
+    unseen = ("" if s.unseen_share is None else f"{s.unseen_share:.1%}" for s in splits)
     rows = [
         ["documents", *(f"{s.n_documents:,}" for s in splits)],
         ["documents with unknown labels", *(f"{s.n_incomplete:,}" for s in splits)],
@@ -202,7 +202,7 @@ def _parts_table(statistics: DatasetStatistics) -> Table:
         ["labels per document", *(f"{s.mean_set_size:.2f}" for s in splits)],
         ["most labels per document", *(f"{s.max_set_size:,}" for s in splits)],
         ["distinct label sets", *(f"{s.n_label_sets:,}" for s in splits)],
-        ["label sets not in training", *(unseen.get(name, "") for name in statistics.splits)],
+        ["label sets not in training", *unseen],
         ["words per document", *(f"{s.lengths.mean:.0f}" for s in splits)],
         ["words, median", *(f"{s.lengths.median:,}" for s in splits)],
         ["words, 95th percentile", *(f"{s.lengths.percentile_95:,}" for s in splits)],

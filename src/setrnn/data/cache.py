@@ -12,21 +12,17 @@ from itertools import chain
 from pathlib import Path
 
 from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
-from setrnn.data.disk import (
-    file_hash,
-    locked,
-    recovered,
-    temporary_folder,
-)
+from setrnn.data.disk import file_hash, locked, recovered, temporary_folder
 from setrnn.data.example import Example
 from setrnn.data.prepared import FORMAT, UNLABELLED, Prepared, is_prepared
 from setrnn.data.preparing import BATCH, prepare
 from setrnn.data.read import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
+from setrnn.data.read.dataset import join_splits
 from setrnn.data.read.lines import file_errors
 from setrnn.data.read.reader import OnBadRow
 from setrnn.data.splits import MAX_SHARE, MIN_VALID, SEED, VALID_SHARE, with_valid
 from setrnn.data.streaming import batched
-from setrnn.data.text.languages import keep_some_texts, read_stop_words, settle_language
+from setrnn.data.text.languages import read_stop_words
 from setrnn.data.text.subwords import pretrained_encoder
 from setrnn.errors import DataError
 from setrnn.progress import OnProgress, count_up, ignore_progress, log
@@ -95,19 +91,16 @@ class Source:
     def _open_unlabelled(self) -> Split:
         """Join the files of texts without labels; labels that they have are not read."""
         options = replace(self.options, require_labels=False)
-        parts = [
-            part
-            for file in self.unlabelled
-            for part in open_dataset(file, options, self.reader).splits.values()
-        ]
-        if not all(part.files for part in parts):
+        found = [open_dataset(file, options, self.reader).splits for file in self.unlabelled]
+        joined = join_splits([split for splits in found for split in splits.values()])
+        if not joined.files:
             raise DataError("Texts without labels must be in files. Write them to a .jsonl file.")
 
         def read(bad_rows: BadRows) -> Iterator[Example]:
-            for example in chain.from_iterable(part.read(bad_rows) for part in parts):
+            for example in joined.read(bad_rows):
                 yield replace(example, labels=(), unknown=(), complete=True)
 
-        return Split(tuple(file for part in parts for file in part.files), read)
+        return replace(joined, read=read)
 
 
 def read_source(data: object) -> Source | None:
@@ -166,19 +159,16 @@ def _prepare(
     on_progress: OnProgress,
 ) -> Prepared:
     """Read the data once, into files beside `target`, and prepare these."""
-    bad_rows = {name: BadRows(source.on_bad_row) for name in dataset.splits}
-    report, texts = count_up("reading", on_progress), list[str]()
+    bad_rows, report = BadRows(source.on_bad_row), count_up("reading", on_progress)
     with temporary_folder(target, is_private=True) as folder:
-        copies = {}
-        for name, split in dataset.splits.items():
-            examples = split.read(bad_rows[name])
-            examples = keep_some_texts(examples, texts) if name == "train" else examples
-            copies[name] = Split(split.files, _copy(examples, folder / name, report))
+        copies = {
+            name: Split(split.files, _copy(split.read(bad_rows), folder / name, report))
+            for name, split in dataset.splits.items()
+        }
         if changed := next((f for f, at in _stamp_files(dataset).items() if stamps[f] != at), None):
             raise DataError(
                 f"{changed} has changed while it was being prepared. Run the same command again."
             )
-        settings, language = settle_language(texts, settings)
         copied = replace(dataset, splits=copies)
         is_cut = source.cut_valid and "valid" not in copies
         splits = (with_valid(copied) if is_cut else copied).splits
@@ -190,13 +180,9 @@ def _prepare(
             {"data": dataset.name, "synthetic": source.places == (EMBEDDED,)},
             on_progress,
             hierarchy=source.options.hierarchy,
-            about={
-                "language": language.describe(),
-                "n_skipped_rows": {name: each.n_skipped for name, each in bad_rows.items()},
-                "valid_is_cut": is_cut,
-            },
+            about={"n_skipped_rows": bad_rows.n_skipped, "valid_is_cut": is_cut},
         )
-    for text in dict.fromkeys(chain(*(each.notes for each in bad_rows.values()))):
+    for text in bad_rows.notes:
         log.info(text)
     return prepared
 
@@ -238,22 +224,16 @@ def prepared_path(
 ) -> Path:
     """Return the folder of the prepared form: its name has a hash of content and settings."""
     content = {
-        name: [_hash_content(file) for file in split.files] or list(source.places)
+        name: [[file.name, _hash_content(file)] for file in split.files] or [list(source.places)]
         for name, split in dataset.splits.items()
     }
     options = replace(source.options, check_known=None)  # a function has no hash
-    # Options that are not given, such as fields of known labels, do not count.
-    given = {name: value for name, value in to_dict(options).items() if value is not None}
-    reading: list[object] = [given, source.reader, source.on_bad_row]
-    if any(len(split.files) > 1 for split in dataset.splits.values()):
-        # The names of several files may become a part of ids.
-        reading.append([file.name for split in dataset.splits.values() for file in split.files])
+    reading: list[object] = [to_dict(options), source.reader, source.on_bad_row]
     if source.cut_valid and "valid" not in dataset.splits:
-        shares = {"valid_share": VALID_SHARE, "least": MIN_VALID, "most": MAX_SHARE}
-        reading.append({**shares, "seed": SEED})
-    # their content, not a file's name
+        reading += [VALID_SHARE, MIN_VALID, MAX_SHARE, SEED]
+    # The content of a list of stop words or a tokenizer counts, not the name of its file.
     stop_words = sorted(read_stop_words(settings.stop_words, settings.language))
-    if settings.tokenizer != WORDS:  # its content, not the name of its folder
+    if settings.tokenizer != WORDS:
         tokenizer = pretrained_encoder(settings).tokenizer.to_str()
         settings = replace(settings, tokenizer=settings_hash(tokenizer))
     digest = settings_hash(FORMAT, content, reading, to_dict(settings), stop_words)

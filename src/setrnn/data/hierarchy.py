@@ -12,8 +12,8 @@ from reprlib import repr as shown
 from typing import TYPE_CHECKING, Any
 
 from setrnn.data.example import Example
-from setrnn.data.labels import LabelVocabulary, find_twins
-from setrnn.errors import DataError, nearest_name
+from setrnn.data.labels import LabelVocabulary
+from setrnn.errors import DataError
 from setrnn.metrics import evaluate_label_sets
 
 if TYPE_CHECKING:
@@ -174,14 +174,9 @@ def describe_fit(hierarchy: Hierarchy, labels: LabelVocabulary, label_sets: Ragg
         )
     lines = []
     if unknown:
-        some = ", ".join(_name_unknown(each, labels) for each in unknown[:N_SHOWN])
+        some = ", ".join(map(shown, unknown[:N_SHOWN]))
         more = f" and {len(unknown) - N_SHOWN:,} more" if len(unknown) > N_SHOWN else ""
         lines.append(f"The hierarchy names labels that no training document has: {some}{more}.")
-    if hierarchy.closes_labels and (twins := _list_twins(hierarchy, labels)):
-        lines.append(
-            f"The hierarchy spells labels in another way than the documents: {'; '.join(twins)}. "
-            "Both are labels now. Write the labels as the documents do, after --label-map."
-        )
     text = f"Hierarchy: {n_below:,} of {len(labels):,} labels are below another. "
     if example is None:
         text += "The training labels are closed upwards, so predictions are too."
@@ -208,21 +203,6 @@ def describe_labels(hierarchy: Hierarchy, label_sets: Sequence[Sequence[str]]) -
     """
     labels = LabelVocabulary.from_counts(Counter(chain.from_iterable(label_sets)))
     return describe_fit(hierarchy, labels, labels.encode(label_sets))
-
-
-def _list_twins(hierarchy: Hierarchy, labels: LabelVocabulary) -> list[str]:
-    """List the parents that are probably spellings of another label."""
-    above = {parent for parents in hierarchy.parents.values() for parent in parents}
-    pairs = (
-        pair if pair[0] in above else pair[::-1]
-        for pair in find_twins(dict(zip(labels.names, labels.counts, strict=True))).items()
-    )
-    return [f"{shown(a)} ({shown(b)})" for a, b in pairs if a in above][:N_SHOWN]
-
-
-def _name_unknown(name: str, labels: LabelVocabulary) -> str:
-    near = nearest_name(name, labels.names)
-    return f"{shown(name)} ({near})" if near.startswith("Did") else shown(name)
 
 
 @dataclass(frozen=True)

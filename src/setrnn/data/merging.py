@@ -10,16 +10,15 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 
 from setrnn.data.cache import Source
 from setrnn.data.example import Example
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.preparing import Stream
-from setrnn.data.read import BadRows, Dataset, Split
+from setrnn.data.read import BadRows, Dataset
 from setrnn.data.read.lines import file_stem
 from setrnn.data.sketch import DocumentSketch, hash_texts, text_hash
-from setrnn.data.splits import MIN_VALID, VALID_SHARE, cut_train, with_valid
+from setrnn.data.splits import MIN_VALID, VALID_SHARE, choose_parts
 
 READ = ("train", "valid")  # other parts are not read
 MIN_NEW = 20  # of fewer new documents, none are set aside for the valid part
@@ -73,7 +72,8 @@ def merge(new: Source, old: Source | None = None, trained: DocumentSketch | None
         old: the documents that the model was trained on, if they are given.
         trained: which documents the model was trained on, if that is known.
     """
-    dataset = _open(replace(new, options=replace(new.options, keep_columns=True)))
+    new = replace(new, options=replace(new.options, keep_columns=True))
+    dataset = new.open()
     merged = Merged(dataset.name)
     found = _read(dataset, new, merged)
     merged.new = {
@@ -88,19 +88,14 @@ def merge(new: Source, old: Source | None = None, trained: DocumentSketch | None
     if old is not None:
         _add_old(merged, old, _made_up_ids(dataset), trained)
     if "valid" not in merged.new and merged.n_new["train"] >= MIN_NEW:
-        cut = _share_off if merged.n_old.get("valid", 0) >= MIN_VALID else with_valid
-        merged.new = _cut(merged.new["train"], dataset, cut)
+        is_enough = merged.n_old.get("valid", 0) >= MIN_VALID
+        merged.new = _cut(merged.new["train"], VALID_SHARE if is_enough else None)
     return merged
-
-
-def _open(source: Source) -> Dataset:
-    dataset = source.open()
-    dataset.require("train")
-    return dataset
 
 
 def _read(dataset: Dataset, source: Source, merged: Merged) -> dict[str, list[Example]]:
     """Read the documents of each part."""
+    dataset.require("train")
     found = {}
     for part in READ:
         if part in dataset.splits:
@@ -116,38 +111,29 @@ def _is_reviewed(example: Example) -> bool:
     return str((example.columns or {}).get("reviewed", "")).strip().lower() != "false"
 
 
-def _made_up_ids(dataset: Dataset) -> Callable[[str], bool]:
-    """Return what recognises the ids that a reader gave to rows without one."""
+def _made_up_ids(dataset: Dataset) -> re.Pattern[str]:
+    """Return what matches the ids that a reader gave to rows without one."""
     files = {file for part in READ if part in dataset.splits for file in dataset.splits[part].files}
     stems = "|".join(re.escape(file_stem(file)) for file in sorted(files))
-    pattern = re.compile(rf"(.*:)?({stems})-\d+", re.DOTALL)
-    return lambda name: bool(stems) and pattern.fullmatch(name) is not None
+    return re.compile(rf"({stems})-\d+" if stems else r"(?!)")
 
 
-def _share_off(dataset: Dataset) -> Dataset:
-    """Cut a tenth from train, however small it is."""
-    return cut_train(dataset, {"train": 1 - VALID_SHARE, "valid": VALID_SHARE})
-
-
-def _cut(
-    train: Sequence[Example], dataset: Dataset, cut: Callable[[Dataset], Dataset]
-) -> dict[str, list[Example]]:
-    """Cut documents into train and valid."""
-    files: tuple[Path, ...] = dataset.splits["train"].files
-    whole = replace(dataset, splits={"train": Split(files, lambda _: iter(train))})
-    return {part: list(split.read(BadRows())) for part, split in cut(whole).splits.items()}
+def _cut(train: Sequence[Example], share: float | None = None) -> dict[str, list[Example]]:
+    """Cut a share of documents, or what a valid part needs, from train."""
+    parts = choose_parts(train, None if share is None else [1 - share, share])
+    return {
+        name: [each for each, part in zip(train, parts, strict=True) if part == number]
+        for number, name in enumerate(READ)
+    }
 
 
 def _add_old(
-    merged: Merged,
-    source: Source,
-    is_made_up_new: Callable[[str], bool],
-    trained: DocumentSketch | None,
+    merged: Merged, source: Source, made_up_new: re.Pattern[str], trained: DocumentSketch | None
 ) -> None:
     """Add the parts of the old documents."""
-    dataset = _open(source)
+    dataset = source.open()
     merged.old_name = dataset.name
-    found, is_made_up = _read(dataset, source, merged), _made_up_ids(dataset)
+    found, made_up = _read(dataset, source, merged), _made_up_ids(dataset)
     train, is_seen = found["train"], None
     if trained is not None and trained.is_complete:
         is_seen = trained.recognise(hash_texts(each.text for each in train))
@@ -160,15 +146,15 @@ def _add_old(
                 "valid": [each for each, seen in pairs if not seen],
             }
         else:
-            found = _cut(train, dataset, with_valid)
+            found = _cut(train)
     new = [each for documents in merged.new.values() for each in documents]
     texts = {text_hash(each.text) for each in new}
-    text_of_id = {each.id: text_hash(each.text) for each in new if not is_made_up_new(each.id)}
+    text_of_id = {e.id: text_hash(e.text) for e in new if not made_up_new.fullmatch(e.id)}
     for part, documents in found.items():
         merged.old[part] = []
         for example in documents:
             text = text_hash(example.text)
-            own_text = None if is_made_up(example.id) else text_of_id.get(example.id)
+            own_text = None if made_up.fullmatch(example.id) else text_of_id.get(example.id)
             if own_text is None and text not in texts:
                 merged.old[part].append(example)
                 continue

@@ -43,7 +43,7 @@ from setrnn.data.text.words import TextEncoder
 from setrnn.data.unknown import ALL_OTHERS, mark_unknown
 from setrnn.errors import DataError
 
-FORMAT = 5
+FORMAT = 6
 DESCRIPTION_FILE, HASHES_FILE = "prepared.json", "text_hashes.bin"
 HIERARCHY = "hierarchy"
 UNLABELLED = "unlabelled"  # a split of texts without labels, for a student
@@ -119,7 +119,7 @@ class Prepared:
         self.splits: list[str] = list(description["n_documents"])
         self.text_settings = from_dict(TextSettings, description["text"])
         self.language_note: str = description.get("language", "")
-        self.n_skipped_rows = sum(description["n_skipped_rows"].values())
+        self.n_skipped_rows: int = description["n_skipped_rows"]
         self.unseen_labels: list[str] = description["unseen_labels"]
         self.valid_is_cut: bool = description.get("valid_is_cut", False)
 

@@ -13,7 +13,7 @@ from functools import partial
 from heapq import nsmallest
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tokenizers import Encoding
 
@@ -35,7 +35,7 @@ from setrnn.data.sketch import string_hash
 from setrnn.data.streaming import batched, prefetch
 from setrnn.data.text.languages import settle_language
 from setrnn.data.text.subwords import pretrained_encoder
-from setrnn.data.text.words import TextEncoder, choose_tokenizer, extend_tokenizer, rank_words
+from setrnn.data.text.words import TextEncoder, extend_tokenizer, learn_tokenizer, rank_words
 from setrnn.data.unknown import encode_unknown
 from setrnn.errors import DataError
 from setrnn.progress import OnProgress, count_up, ignore_progress
@@ -76,7 +76,7 @@ def prepare(
         on_progress: called with the number of documents that are done.
         known: the vocabulary of a model, to which that of the data is added.
         hierarchy: the parents of labels. Labels of the documents are not changed.
-        about: more values of the description.
+        about: more values of the description: the rows that were skipped, whether valid was cut.
 
     Example:
         >>> import tempfile
@@ -92,18 +92,12 @@ def prepare(
         raise DataError(
             f"{target} exists and is not a prepared folder. Remove it, or name another."
         )
-    description: dict[str, Any] = {"name": name, "source": dict(source), "n_skipped_rows": {}}
-    if hierarchy is not None:
-        description[HIERARCHY] = hierarchy.as_dict()
-    if known is None and "language" not in (about or {}):
-        settings, found = settle_language((each.text for each in splits["train"]()), settings)
-        description["language"] = found.describe()
-    description |= about or {}
     with whole_folder(target) as folder:
         counted = (splits[each]() for each in ("train", UNLABELLED) if each in splits)
-        encoder, labels = _learn_vocabulary(
+        found = _learn_vocabulary(
             chain.from_iterable(counted), settings, known, count_up("vocabulary", on_progress)
         )
+        encoder, labels = found.encoder, found.labels
         encoder.save(folder / "tokenizer.json")
         labels.save(folder / "labels.json")
         label_ids, n_documents, n_windows = dict(labels.index), {}, {}
@@ -117,16 +111,31 @@ def prepare(
                     report(len(batch))
             n_documents[split] = writer.n_documents
             n_windows[split] = {str(n): windows[n] for n in sorted(windows)}
-        description |= {
-            "text": to_dict(settings),
+        description = {
+            "name": name,
+            "source": dict(source),
+            "n_skipped_rows": 0,
+            **({} if hierarchy is None else {HIERARCHY: hierarchy.as_dict()}),
+            "language": found.language_note,
+            "text": to_dict(found.settings),
             "n_documents": n_documents,
             "n_windows": n_windows,
             "n_tokens": encoder.n_tokens,
             "n_labels": len(labels),
             "unseen_labels": list(label_ids)[len(labels) :],
+            **(about or {}),
         }
         write_description(folder, description)
     return Prepared(target)
+
+
+class _Learned(NamedTuple):
+    """What the first pass finds."""
+
+    encoder: TextEncoder
+    labels: LabelVocabulary
+    settings: TextSettings  # with the language of the texts
+    language_note: str
 
 
 def _learn_vocabulary(
@@ -134,8 +143,8 @@ def _learn_vocabulary(
     settings: TextSettings,
     known: Vocabulary | None,
     report: Callable[[int], object],
-) -> tuple[TextEncoder, LabelVocabulary]:
-    """Return the encoder and the labels of documents, in one pass; a model's own come first."""
+) -> _Learned:
+    """Find the language, the words and the labels of documents; a model's own come first."""
     label_counts, feature_counts = Counter[str](), Counter[str]()
     n_characters = 20 * settings.max_words * settings.windows  # that are read of a text
 
@@ -149,24 +158,25 @@ def _learn_vocabulary(
             report(len(batch))
 
     # The documents with the lowest hashes are an even sample that does not depend on their order.
-    sample = nsmallest(settings.vocabulary_documents, count())
+    texts = [text for _, text in nsmallest(settings.vocabulary_documents, count())]
     ranked = sorted(feature_counts.items(), key=lambda item: (-item[1], item[0]))
     frequent = [name for name, n in ranked if n >= settings.min_count][: settings.max_features]
-
-    def words() -> list[str]:
-        return rank_words((text for _, text in sample), settings.min_count, settings.language)
-
     if known is not None:
         encoder = known.encoder
         if known.adds_words and type(encoder) is TextEncoder:  # those of a transformer are fixed
-            tokenizer = extend_tokenizer(encoder, words(), frequent, settings)
+            words = rank_words(texts, settings.min_count, settings.language)
+            tokenizer = extend_tokenizer(encoder, words, frequent, settings)
             encoder = replace(encoder, tokenizer=tokenizer)
-        return encoder, known.labels.extend(label_counts, keeps_counts=not known.adds_words)
+        labels = known.labels.extend(label_counts, keeps_counts=not known.adds_words)
+        return _Learned(encoder, labels, settings, "")
+    settings, language = settle_language(texts, settings)
+    if settings.tokenizer == WORDS:
+        tokenizer = learn_tokenizer(texts, frequent, settings)
+        encoder = TextEncoder(tokenizer, settings.max_words, settings.windows)
+    else:
+        encoder = pretrained_encoder(settings)
     labels = LabelVocabulary.from_counts(label_counts)
-    if settings.tokenizer != WORDS:
-        return pretrained_encoder(settings), labels
-    tokenizer = choose_tokenizer(words(), frequent, settings)
-    return TextEncoder(tokenizer, settings.max_words, settings.windows), labels
+    return _Learned(encoder, labels, settings, language.describe())
 
 
 def _encode(

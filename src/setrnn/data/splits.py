@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -44,16 +44,13 @@ _NOT_PLACED = -1
 
 
 def cut_train(
-    dataset: Dataset,
-    shares: Mapping[str, float],
-    seed: int = SEED,
-    adapt: Callable[[int], Sequence[float]] | None = None,
+    dataset: Dataset, shares: Mapping[str, float] | None = None, seed: int = SEED
 ) -> Dataset:
     """Cut train into the named parts, one of which is train again; keep the other splits.
 
     Documents with the same text go to the same part; rare labels reach every part. Nothing is
     read yet. The first reading of a part takes one more pass over train. Rows that cannot be read
-    are counted once, in the first part. `adapt` may choose other shares for a number of documents.
+    are counted once, in the first part. Without shares, the parts are train and valid.
 
     Example:
         >>> from setrnn.data.read import open_dataset
@@ -62,29 +59,18 @@ def cut_train(
         ...                {"train": 0.8, "test": 0.2}).splits)
         ['train', 'test']
     """
-    _check_shares(list(shares.values()))
+    if shares is not None:
+        _check_shares(list(shares.values()))
     Config(seed=seed)  # checks it
     train = dataset.require("train")
     others = {name: split for name, split in dataset.splits.items() if name != "train"}
-    names = list(shares)
+    names = ["train", "valid"] if shares is None else list(shares)
 
     @cache
     def part_of_documents(on_bad_row: OnBadRow) -> list[int]:
-        label_sets: list[tuple[str, ...]] = []
-        texts: list[int] = []  # copies of a text have the same number
-        numbers: dict[bytes, int] = {}
-        for example in train.read(BadRows(on_bad_row)):
-            label_sets.append(example.labels)
-            texts.append(numbers.setdefault(text_hash(example.text), len(numbers)))
-        chosen = list(shares.values()) if adapt is None else adapt(len(label_sets))
-        try:
-            parts: list[int] = stratified_split(label_sets, chosen, seed, texts).tolist()
-        except DataError as error:
-            raise DataError(
-                f"{dataset.place}: train has too few different texts ({len(numbers)}) to be cut "
-                f"into {' and '.join(names)}. Add documents."
-            ) from error
-        return parts
+        examples = train.read(BadRows(on_bad_row))
+        chosen = None if shares is None else list(shares.values())
+        return choose_parts(examples, chosen, seed, f"{dataset.place}: train")
 
     def read(part: int, bad_rows: BadRows) -> Iterator[Example]:
         counted = bad_rows if part == 0 else BadRows(bad_rows.on_bad_row)
@@ -99,16 +85,36 @@ def cut_train(
 
 def with_valid(dataset: Dataset) -> Dataset:
     """Cut a valid split from train if the data has none; always the same documents."""
-    if "valid" in dataset.splits:
-        return dataset
-    shares = {"train": 1 - VALID_SHARE, "valid": VALID_SHARE}
-    return cut_train(dataset, shares, adapt=_share_valid)
+    return dataset if "valid" in dataset.splits else cut_train(dataset)
 
 
-def _share_valid(n_documents: int) -> list[float]:
-    """Return the shares of train and valid."""
-    share = max(VALID_SHARE, min(MIN_VALID / max(n_documents, 1), MAX_SHARE))
-    return [1 - share, share]
+def choose_parts(
+    examples: Iterable[Example],
+    shares: Sequence[float] | None = None,
+    seed: int = SEED,
+    place: str = "The data",
+) -> list[int]:
+    """Choose a part for each document; documents with the same text go to the same part.
+
+    Without shares, the parts are train and valid, which is larger if there are few documents.
+    """
+    label_sets: list[tuple[str, ...]] = []
+    texts: list[int] = []  # copies of a text have the same number
+    numbers: dict[bytes, int] = {}
+    for example in examples:
+        label_sets.append(example.labels)
+        texts.append(numbers.setdefault(text_hash(example.text), len(numbers)))
+    if shares is None:
+        share = max(VALID_SHARE, min(MIN_VALID / max(len(texts), 1), MAX_SHARE))
+        shares = [1 - share, share]
+    try:
+        parts: list[int] = stratified_split(label_sets, shares, seed, texts).tolist()
+    except DataError as error:
+        raise DataError(
+            f"{place} has too few different texts ({len(numbers)}) to be cut into {len(shares)} "
+            "parts. Add documents."
+        ) from error
+    return parts
 
 
 def stratified_split(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from itertools import chain, combinations, islice
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from setrnn.data.text.words import TextEncoder, learn_tokenizer
 
 N_NAMES_SHOWN = 8  # labels in a warning
 DOCUMENTS_AT_ONCE = 4_096
+TRAIN = "train"
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class LengthStatistics:
 
 @dataclass(frozen=True)
 class SplitStatistics:
-    """Counts of one split.
+    """Counts of one split, and what it has beside train and the splits before it.
 
     `n_repeated_texts` and `n_repeated_ids` count documents that follow another document of the
     split with the same text or id. Texts are compared without case and white space; empty texts
@@ -61,104 +62,88 @@ class SplitStatistics:
     n_repeated_ids: int
     n_windows: dict[int, int]
     n_incomplete: int = 0  # documents with labels that are not known
+    # The share of documents whose label set train lacks, and how often each label occurs that
+    # train lacks; None and empty for train itself, or if there is no train.
+    unseen_share: float | None = None
+    unseen_labels: dict[str, int] = field(default_factory=dict)
+    # The number of documents whose text an earlier split has too, by its name.
+    n_shared_texts: dict[str, int] = field(default_factory=dict)
 
-
-@dataclass(frozen=True)
-class UnseenStatistics:
-    """Label sets and labels of one split that the training split lacks.
-
-    `share` is the share of documents whose label set does not occur in training; `labels` counts
-    the occurrences of labels that do not occur in training.
-    """
-
-    split: str
-    n_documents: int
-    n_label_sets: int
-    share: float
-    labels: dict[str, int]
-
-
-@dataclass(frozen=True)
-class SharedTexts:
-    """Texts that occur in two splits, and the number of documents of the second with them."""
-
-    first: str
-    second: str
-    n_texts: int
-    n_documents: int
+    def warnings(self, name: str) -> list[str]:
+        """Return what a user should correct before training, one sentence each."""
+        found = [
+            f"{name} repeats {first} in {_count(n, 'document')}: its scores will be too good. "
+            "Remove them from one of the two."
+            for first, n in self.n_shared_texts.items()
+            if n
+        ]
+        if self.unseen_labels:
+            n_more = len(self.unseen_labels) - N_NAMES_SHOWN
+            found.append(
+                f"{name} has {_count(len(self.unseen_labels), 'label')} that training lacks "
+                f"({_count(sum(self.unseen_labels.values()), 'occurrence')}), which cannot be "
+                f"predicted: {', '.join(islice(self.unseen_labels, N_NAMES_SHOWN))}"
+                f"{f' and {n_more:,} more' if n_more > 0 else ''}."
+            )
+        if self.n_documents == 0:
+            return [*found, f"{name} has no documents."]
+        counts = (
+            ("has", self.n_empty_texts, " without text, from which nothing can be learned"),
+            (
+                "has",
+                self.n_empty_label_sets,
+                " without labels, which means that no label applies. Remove documents that are "
+                "only unlabelled",
+            ),
+            ("repeats its own texts in", self.n_repeated_texts, ""),
+            ("repeats its own ids in", self.n_repeated_ids, ""),
+        )
+        found += [f"{name} {verb} {_count(n, 'document')}{rest}." for verb, n, rest in counts if n]
+        return found
 
 
 @dataclass(frozen=True)
 class DatasetStatistics:
-    """Counts of each split, and how the splits differ and overlap.
+    """Counts of each split; labels that are probably spellings of another, each with the other."""
 
-    `twins` are labels that are probably spellings of another, each with the other.
-    """
-
-    training_split: str | None
     splits: dict[str, SplitStatistics]
-    unseen: tuple[UnseenStatistics, ...]
-    shared_texts: tuple[SharedTexts, ...]
-    n_shared_texts: int
     twins: dict[str, str]
 
     def warnings(self) -> list[str]:
         """Return what a user should correct before training, one sentence each."""
-        shared = [
-            f"{shared.second} repeats {shared.first} in {_count(shared.n_documents, 'document')}: "
-            "its scores will be too good. Remove them from one of the two."
-            for shared in self.shared_texts
-            if shared.n_documents
-        ]
-        unseen = [
-            f"{unseen.split} has {_count(len(unseen.labels), 'label')} that training lacks "
-            f"({_count(sum(unseen.labels.values()), 'occurrence')}), which cannot be predicted: "
-            f"{_join_some(unseen.labels)}."
-            for unseen in self.unseen
-            if unseen.labels
-        ]
-        of_splits = [_warnings_of_split(name, split) for name, split in self.splits.items()]
-        return [*shared, *unseen, *chain.from_iterable(of_splits)]
+        return [each for name, split in self.splits.items() for each in split.warnings(name)]
 
 
-def dataset_statistics(
-    splits: Mapping[str, Iterable[Example]], training_split: str = "train"
-) -> DatasetStatistics:
+def dataset_statistics(splits: Mapping[str, Iterable[Example]]) -> DatasetStatistics:
     """Return the statistics of splits; each stream is read once.
 
-    Keeps 32 bytes per document and the label names in memory, but no texts. Without a training
-    split, nothing is reported as unseen.
+    Keeps 32 bytes per document and the label names in memory, but no texts. Without train, nothing
+    is reported as unseen.
 
     Example:
         >>> train = [Example("1", "Rates rise", ("economy",))]
         >>> found = dataset_statistics({"train": train, "test": train})
-        >>> found.splits["train"].n_labels, found.n_shared_texts
-        (1, 1)
+        >>> found.splits["train"].n_labels, found.splits["test"].n_shared_texts
+        (1, {'train': 1})
     """
     counted = {name: _count_split(examples) for name, examples in splits.items()}
-    training = counted.get(training_split)
-    shared_texts = []
-    for first, second in combinations(counted, 2):
-        hashes = counted[second].texts
-        shared = hashes[np.isin(hashes, counted[first].texts)]
-        shared_texts.append(SharedTexts(first, second, len(np.unique(shared)), len(shared)))
-    distinct = [np.unique(split.texts) for split in counted.values()]
-    _, n_splits = np.unique(np.concatenate([np.empty(0, np.uint64), *distinct]), return_counts=True)
-    counts = sum(
-        (Counter(e.statistics.label_frequencies) for e in counted.values()), Counter[str]()
-    )
-    return DatasetStatistics(
-        training_split=training_split if training is not None else None,
-        splits={name: split.statistics for name, split in counted.items()},
-        unseen=tuple(
-            _unseen(name, split, training)
-            for name, split in counted.items()
-            if training is not None and name != training_split
-        ),
-        shared_texts=tuple(shared_texts),
-        n_shared_texts=int(np.count_nonzero(n_splits > 1)),
-        twins=find_twins(counts),
-    )
+    found, counts = dict[str, SplitStatistics](), Counter[str]()
+    for name, (statistics, texts, label_sets) in counted.items():
+        frequencies = statistics.label_frequencies
+        counts.update(frequencies)
+        shared = {each: int(np.isin(texts, counted[each].texts).sum()) for each in found}
+        statistics = replace(statistics, n_shared_texts=shared)
+        if name != TRAIN and TRAIN in counted:
+            train = counted[TRAIN]
+            known = train.statistics.label_frequencies
+            n_unseen = int((~np.isin(label_sets, train.label_sets)).sum())
+            statistics = replace(
+                statistics,
+                unseen_share=n_unseen / max(len(label_sets), 1),
+                unseen_labels={each: n for each, n in frequencies.items() if each not in known},
+            )
+        found[name] = statistics
+    return DatasetStatistics(found, find_twins(counts))
 
 
 class _Counted(NamedTuple):
@@ -220,43 +205,6 @@ def _describe_lengths(n_words: npt.NDArray[np.int64]) -> LengthStatistics:
         return LengthStatistics(mean=0.0, median=0, percentile_95=0, max=0)
     median, most = np.percentile(n_words, [50, 95], method="inverted_cdf")
     return LengthStatistics(float(n_words.mean()), int(median), int(most), int(n_words.max()))
-
-
-def _unseen(name: str, split: _Counted, training: _Counted) -> UnseenStatistics:
-    hashes = split.label_sets
-    unseen_sets = hashes[~np.isin(hashes, training.label_sets)]
-    known = training.statistics.label_frequencies
-    frequencies = split.statistics.label_frequencies
-    return UnseenStatistics(
-        split=name,
-        n_documents=len(unseen_sets),
-        n_label_sets=len(np.unique(unseen_sets)),
-        share=len(unseen_sets) / max(len(hashes), 1),
-        labels={label: n for label, n in frequencies.items() if label not in known},
-    )
-
-
-def _warnings_of_split(name: str, split: SplitStatistics) -> list[str]:
-    if split.n_documents == 0:
-        return [f"{name} has no documents."]
-    found = [
-        ("has", split.n_empty_texts, " without text, from which nothing can be learned"),
-        (
-            "has",
-            split.n_empty_label_sets,
-            " without labels, which means that no label applies. Remove documents that are only "
-            "unlabelled",
-        ),
-        ("repeats its own texts in", split.n_repeated_texts, ""),
-        ("repeats its own ids in", split.n_repeated_ids, ""),
-    ]
-    return [f"{name} {verb} {_count(n, 'document')}{rest}." for verb, n, rest in found if n]
-
-
-def _join_some(names: Collection[str]) -> str:
-    shown = ", ".join(islice(names, N_NAMES_SHOWN))
-    n_more = len(names) - N_NAMES_SHOWN
-    return f"{shown} and {n_more:,} more" if n_more > 0 else shown
 
 
 def _count(n: int, noun: str) -> str:

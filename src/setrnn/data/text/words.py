@@ -237,21 +237,11 @@ def read_tokenizer(file: Path) -> Tokenizer:
 def learn_tokenizer(
     texts: Iterable[str], features: Iterable[str], settings: TextSettings
 ) -> Tokenizer:
-    """Build a tokenizer whose vocabulary is the most frequent words of texts."""
-    ranked = rank_words(texts, settings.min_count, settings.language)
-    return choose_tokenizer(ranked, features, settings)
+    """Build a tokenizer whose vocabulary is the most frequent words of texts, without stop words.
 
-
-def choose_tokenizer(
-    words: Iterable[str], features: Iterable[str], settings: TextSettings
-) -> Tokenizer:
-    """Build a tokenizer whose vocabulary is the most frequent words.
-
-    Args:
-        words: the words, in descending order of frequency.
-        features: the features, in descending order of frequency.
-        settings: sizes and stop words.
+    The features come in descending order of frequency.
     """
+    words = rank_words(texts, settings.min_count, settings.language)
     way = find_way(settings.language)
     stop_words = read_stop_words(settings.stop_words, settings.language)
     if way != PLAIN:  # write them as the texts: "daß" is "dass" where ß is ss
