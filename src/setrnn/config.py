@@ -157,8 +157,8 @@ class ModelSettings(Group, prefix="model."):
     dropout: float = number(0.3, 0, 0.999999)  # the share of values set to 0 in training
     # the share of words replaced by the unknown word in training
     word_dropout: float = number(0.1, 0, 0.999999)
-    # "tuned", "frozen", or "auto": frozen from 400,000 words on
-    word_vectors: str = one_of("auto", "tuned", "frozen")
+    # trained at a tenth of the learning rate ("slow"), at all of it ("tuned"), or not ("frozen")
+    word_vectors: str = one_of("slow", "tuned", "frozen")
     # of word vectors and of a random part added to each; 0: unchanged
     word_scale: float = number(0.1, 0, 100)
     # of recurrent decoders: "dot" product, or "additive"
@@ -194,7 +194,7 @@ class SearchSettings(Group, prefix="search."):
 class TrainingSettings(Group, prefix="training."):
     """The training of networks."""
 
-    # 0: 10 (word vectors tuned), 20 (frozen), or 15 to 40 (few documents)
+    # 0: 10, or up to 40 if these are fewer than 1,000 steps
     epochs: int = number(0, 0, 1_000_000)
     orders: int = number(0, 0, 1_000)  # K in training; 0: search.beam_width
     # What vinyals-sample and -max start from: "trained" (a vinyals-uniform network, its best

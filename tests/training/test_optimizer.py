@@ -5,7 +5,7 @@ import torch
 from tiny_runs import Run, same_bits, tiny_config
 
 from brute_force_sequences import network_of
-from setrnn.config import TrainingSettings
+from setrnn.config import TrainingSettings, load_config
 from setrnn.errors import StoppedError
 from setrnn.training.optimizer import (
     AveragedNetwork,
@@ -27,26 +27,24 @@ def test_the_rate_rises_then_falls_to_zero():
 def test_frozen_weights_are_not_trained():
     network = torch.nn.Linear(2, 2)
     network.bias.requires_grad_(False)
-    (group,) = make_optimizer(network, TrainingSettings()).param_groups
+    (group,) = make_optimizer(network, load_config()).param_groups
     assert [each is network.weight for each in group["params"]] == [True]
 
 
-def test_pretrained_weights_keep_a_rate_of_their_own():
-    network = torch.nn.ModuleDict(
-        {
-            "encoder": torch.nn.ModuleDict({"transformer": torch.nn.Linear(2, 2)}),
-            "decoder": torch.nn.Linear(2, 2),
-        }
-    )
-    settings = TrainingSettings(learning_rate=2.0, warm_up=0.25)
-    optimizer = make_optimizer(network, settings, pretrained_rate=0.5)
-    others, pretrained = optimizer.param_groups
-    assert others["params"] == list(network["decoder"].parameters())
-    assert pretrained["params"] == list(network["encoder"].parameters())
+def test_pretrained_weights_and_word_vectors_have_rates_of_their_own():
+    own = {"transformer": torch.nn.Linear(2, 2), "words": torch.nn.Embedding(2, 2)}
+    parts = {"decoder": torch.nn.Linear(2, 2), "encoder": torch.nn.ModuleDict(own)}
+    overrides = ["training.learning_rate=2", "training.warm_up=0.25", "encoder.learning_rate=0.5"]
+    config = load_config(overrides=overrides)
+    optimizer = make_optimizer(torch.nn.ModuleDict(parts), config)
+    others, pretrained, words = optimizer.param_groups
+    assert others["params"] == list(parts["decoder"].parameters())
+    assert pretrained["params"] == list(own["transformer"].parameters())
+    assert words["params"] == list(own["words"].parameters())
     for progress, share in ((0.125, 0.5), (0.25, 1.0), (0.625, 0.5)):
-        set_learning_rate(optimizer, progress, settings)
-        assert others["lr"] == pytest.approx(2.0 * share)
-        assert pretrained["lr"] == pytest.approx(0.5 * share)
+        set_learning_rate(optimizer, progress, config.training)
+        rates = [each["lr"] for each in (others, pretrained, words)]
+        assert rates == pytest.approx([2.0 * share, 0.5 * share, 0.2 * share])
 
 
 @pytest.fixture
@@ -119,7 +117,7 @@ def test_some_rows_take_longer_steps():
     before = plain.weight.detach().clone()
     rows = torch.tensor([1, 3])
     for network in (plain, sped):
-        optimizer = make_optimizer(network, TrainingSettings(learning_rate=0.1))
+        optimizer = make_optimizer(network, load_config(overrides=["training.learning_rate=0.1"]))
         if network is sped:
             speed_up_rows(optimizer, network, {"weight": rows}, 4.0)
         network(torch.ones(2, 3)).square().sum().backward()

@@ -62,7 +62,7 @@ class Trainer:
         self.max_seconds, self.rule = max_seconds, rule or method.rule
         self.settings = config.training
         self.train = documents or list_training_documents(prepared, config)
-        self.optimizer = make_optimizer(network, self.settings, config.encoder.learning_rate)
+        self.optimizer = make_optimizer(network, config)
         self.keeper = Keeper(network, self.optimizer, self.settings, run)
         self.ranks = find_ranks()
         n_orders = self.settings.orders or config.search.beam_width

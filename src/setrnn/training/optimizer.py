@@ -4,37 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from setrnn.config import TrainingSettings
+from setrnn.config import Config, TrainingSettings
 from setrnn.model.network import Network
 
-PRETRAINED = "encoder.transformer."
+PRETRAINED, WORD_VECTORS = "encoder.transformer.", "encoder.words."
+SLOW = 0.1  # the share of the learning rate for word vectors that are "slow"
 _WEIGHTS, _N_STEPS = "average.", "n_steps_averaged"
 
 
-def make_optimizer(
-    network: nn.Module, settings: TrainingSettings, pretrained_rate: float | None = None
-) -> Optimizer:
+def make_optimizer(network: nn.Module, config: Config) -> Optimizer:
     """Return AdamW over the weights to train; with a weight decay of 0 it is the paper's Adam.
 
-    The weights of a pretrained transformer are a second group with its own learning rate.
+    The weights of a pretrained transformer, and word vectors, have a share of the learning rate.
     """
-    trained = [(name, each) for name, each in network.named_parameters() if each.requires_grad]
-    pretrained = [each for name, each in trained if name.startswith(PRETRAINED)]
-    others = [each for name, each in trained if not name.startswith(PRETRAINED)]
-    groups: list[dict[str, Any]] = [{"params": others, "share_of_rate": 1.0}]
-    if pretrained:
-        assert pretrained_rate is not None
-        share = pretrained_rate / settings.learning_rate
-        groups.append({"params": pretrained, "share_of_rate": share})
+    settings = config.training
+    shares = {PRETRAINED: config.encoder.learning_rate / settings.learning_rate}
+    if config.model.word_vectors == "slow":
+        shares[WORD_VECTORS] = SLOW
+    groups: dict[float, list[Tensor]] = {}
+    for name, weights in network.named_parameters():
+        if weights.requires_grad:
+            share = next((shares[each] for each in shares if name.startswith(each)), 1.0)
+            groups.setdefault(share, []).append(weights)
     return torch.optim.AdamW(
-        groups,
+        [{"params": each, "share_of_rate": share} for share, each in groups.items()],
         lr=settings.learning_rate,
         weight_decay=settings.weight_decay,
         fused=True,

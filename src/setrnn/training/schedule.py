@@ -1,22 +1,19 @@
-"""Settings that follow from the data: batch size, epochs, and whether word vectors are trained."""
+"""Settings that follow from the data: batch size, epochs, and the start from br."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from setrnn.config import Config
-from setrnn.data.prepared import UNLABELLED, Prepared
+from setrnn.data.prepared import Prepared
 
-FEW_DOCUMENTS = 3_000  # with fewer, each epoch has few steps: more epochs are needed
-# Word vectors that are trained learn the training documents by heart: fewer epochs are better.
-EPOCHS, EPOCHS_OF_FEW, EPOCHS_IF_TUNED = 20, 40, 10
-# A network that starts from br is best after a few epochs, but needs some hundred steps.
-EPOCHS_IF_WIDE, DOCUMENTS_IF_WIDE = 15, 7_500
-STEPS_PER_EPOCH = 400  # about as many, as far as the batch sizes allow
+# With fewer documents, words that a network must learn are seen too rarely: it starts from br. Near
+# this number both starts are equally good.
+FEW_DOCUMENTS = 3_000
+STEPS_PER_EPOCH = 400  # at most about as many, as far as the batch sizes allow
 BATCH_SIZES = (16, 32, 64, 128)
-# Vectors learned from this many words are better than training makes them; those learned from
-# fewer are poor, and must be trained.
-MANY_WORDS = 400_000
+EPOCHS, MOST_EPOCHS = 10, 40
+LEAST_STEPS = 1_000  # in all epochs, as far as these suffice
 
 
 def fit_to_data(config: Config, prepared: Prepared) -> Config:
@@ -24,27 +21,17 @@ def fit_to_data(config: Config, prepared: Prepared) -> Config:
 
     It changes nothing in settings that it returned.
     """
-    train = prepared.split("train")
+    n_documents = len(prepared.split("train"))
     training, model = config.training, config.model
-    if not config.encoder.is_pretrained:
-        parts = [name for name in ("train", UNLABELLED) if name in prepared.splits]
-        n_words = sum(len(prepared.split(name).tokens.values) for name in parts)
-        model = replace(model, word_vectors=_tune_or_freeze(config, n_words))
-    model = replace(model, wide=_use_wide(config, len(train)))
-    if not training.batch_size:
-        training = replace(training, batch_size=choose_batch_size(len(train)))
-    if not training.epochs:
-        is_tuned, is_wide = model.word_vectors != "frozen", model.wide == "on"
-        n_epochs = choose_epochs(len(train), is_tuned, is_wide)
-        training = replace(training, epochs=n_epochs)
+    if config.vectors.source == "none":  # random vectors must be tuned
+        model = replace(model, word_vectors="tuned")
+    if model.wide == "auto":
+        is_few = n_documents < FEW_DOCUMENTS and not config.encoder.is_pretrained
+        model = replace(model, wide="on" if is_few else "off")
+    batch_size = training.batch_size or choose_batch_size(n_documents)
+    n_epochs = training.epochs or choose_epochs(n_documents, batch_size)
+    training = replace(training, batch_size=batch_size, epochs=n_epochs)
     return replace(config, training=training, model=model)
-
-
-def _use_wide(config: Config, n_documents: int) -> str:
-    """Decide whether the network starts from what a linear model on words knows."""
-    if config.model.wide != "auto":
-        return config.model.wide
-    return "on" if n_documents < FEW_DOCUMENTS and not config.encoder.is_pretrained else "off"
 
 
 def choose_batch_size(n_documents: int) -> int:
@@ -56,18 +43,7 @@ def choose_batch_size(n_documents: int) -> int:
     return next(fitting, BATCH_SIZES[-1])
 
 
-def choose_epochs(n_documents: int, is_tuned: bool, is_wide: bool) -> int:
-    """Return how many epochs to train, with word vectors that are tuned or frozen."""
-    if n_documents < FEW_DOCUMENTS:
-        n_wide = max(EPOCHS_IF_WIDE, DOCUMENTS_IF_WIDE // max(n_documents, 1))
-        return min(n_wide, EPOCHS_OF_FEW) if is_wide else EPOCHS_OF_FEW
-    return EPOCHS_IF_TUNED if is_tuned else EPOCHS
-
-
-def _tune_or_freeze(config: Config, n_words: int) -> str:
-    """Decide whether training changes the word vectors."""
-    if config.vectors.source == "none":  # random vectors must be tuned
-        return "tuned"
-    if config.model.word_vectors != "auto":
-        return config.model.word_vectors
-    return "frozen" if n_words >= MANY_WORDS else "tuned"
+def choose_epochs(n_documents: int, batch_size: int) -> int:
+    """Return the number of epochs: more if each has few steps."""
+    n_steps = max(n_documents // batch_size, 1)
+    return min(max(EPOCHS, LEAST_STEPS // n_steps), MOST_EPOCHS)
