@@ -8,12 +8,8 @@ import os
 import re
 import signal
 import sys
-import threading
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
-from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -120,8 +116,9 @@ def main() -> NoReturn:
     # --debug may stand anywhere
     arguments = [each for each in sys.argv[1:] if each != "--debug"]
     try:
-        with _interrupt_on_sigterm():
-            code = app(arguments, prog_name="setrnn", standalone_mode=False)
+        if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:  # as Ctrl-C: no partial files
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
+        code = app(arguments, prog_name="setrnn", standalone_mode=False)
         sys.stdout.flush()
         if code == INTERRUPTED:  # typer turns Ctrl-C into this
             raise KeyboardInterrupt
@@ -134,33 +131,15 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:  # noqa: BLE001 (no failure may end in a traceback)
-        if hasattr(error, "exit_code") and hasattr(error, "show"):
-            _show_usage(error)
+        if hasattr(error, "exit_code") and hasattr(error, "show"):  # of click: wrong usage
+            message = escape_controls(error.format_message())  # type: ignore[attr-defined]
+            error.format_message = lambda: message  # type: ignore[attr-defined]
+            error.show()
             sys.exit(error.exit_code)
         if is_debugging:
             sys.stderr.write(escape_controls(traceback.format_exc()))
         note(f"error: {_write_error(error)}", "red")
         sys.exit(1)
-
-
-@contextmanager
-def _interrupt_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM stop a command as Ctrl-C does, so that no partial files are left."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    is_ours = (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    )
-    if is_ours:
-        signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        if is_ours:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _write_error(error: Exception) -> str:
@@ -173,10 +152,3 @@ def _write_error(error: Exception) -> str:
         return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
     what = " ".join(str(error).split())[:300]
     return f"unexpected {type(error).__name__}: {what}. Add --debug to see where."
-
-
-def _show_usage(error: Any) -> None:  # noqa: ANN401 (an exception of click)
-    """Show what is wrong with the arguments."""
-    message = escape_controls(error.format_message())
-    error.format_message = lambda: message
-    error.show()

@@ -9,24 +9,20 @@ from shlex import quote
 from shutil import which
 from typing import TYPE_CHECKING, Annotated
 
-from rich.columns import Columns
-from rich.console import Group
-from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 
 import setrnn
 from setrnn.cli.calibrate import acceptance_note
 from setrnn.cli.options import option
 from setrnn.cli.progress import load_model, terminal_progress
-from setrnn.cli.tables import labels_text, members_table
+from setrnn.cli.tables import PLAIN, make_table, members_table
 from setrnn.cli.terminal import show, stdout
 from setrnn.data import newsroom
 from setrnn.data.disk import whole_file
 from setrnn.data.example import Example
 from setrnn.data.hierarchy import describe_labels
 from setrnn.data.statistics import dataset_statistics
-from setrnn.errors import ConfigError, StoppedError
+from setrnn.errors import StoppedError
 from setrnn.metrics import MEASURES
 from setrnn.report.explanation_page import render_page
 
@@ -59,9 +55,6 @@ def demo(
     Shows the data, trains the best model within 75 seconds, measures it, tags three documents,
     says what can be accepted without review, and names the page to open.
     """
-    if out.is_dir() and any(out.iterdir()) and not any(out.glob(f"{MODEL}*")):
-        text = f"{out} is from an earlier version of the demo, or something else. Remove it, or "
-        raise ConfigError(text + "name another folder with --out.")
     model = quote(str(out / MODEL))
     _title("1. The data", "data info newsroom --hierarchy newsroom")
     _show_data()
@@ -81,7 +74,7 @@ def demo(
     _title("6. What is accepted without review", f"calibrate {model} newsroom")
     _show_accepted(tagger, evaluations[tagger.rule_or_own(None)])
     with whole_file(out / PAGE) as file:
-        file.write(render_page(tagger.explain(explained.text)).encode())
+        file.write(render_page(tagger.explain(explained.text, explained.features)).encode())
     _title("7. What next")
     _show_what_next(model, out / PAGE)
 
@@ -167,10 +160,11 @@ def _show_documents(
     for example, found in zip(examples, predictions, strict=True):
         first.setdefault(_kind(example, found), example)
     shown = {kind: first[kind] for kind in (EASY, UNCERTAIN, WRONG) if kind in first}
-    tagged, marginals = tagger.tag_with_marginals([(each.text, ()) for each in shown.values()])
+    documents = [(each.text, each.features) for each in shown.values()]
+    tagged, marginals = tagger.tag_with_marginals(documents)
     for (kind, example), each, row in zip(shown.items(), tagged, marginals.probs, strict=True):
         probs = dict(zip(tagger.labels.names, row.tolist(), strict=True))
-        stdout.print(_panel(example, each, probs, kind))
+        _show_document(kind, example, each, probs)
     _print("The probabilities of sets and of labels are calibrated separately.")
     return shown.get(UNCERTAIN, examples[0])
 
@@ -185,22 +179,23 @@ def _kind(example: Example, found: Prediction) -> str:
     return UNCERTAIN if is_uncertain and found.probability <= UNSURE else ""
 
 
-def _panel(example: Example, found: Prediction, probs: Mapping[str, float], kind: str) -> Panel:
-    """Lay out a document: its true set, the predicted one, and the probability of each label."""
-    style, verdict = ("green", "right") if kind != WRONG else ("red", "wrong")
+def _show_document(
+    kind: str, example: Example, found: Prediction, probs: Mapping[str, float]
+) -> None:
+    """Show a document: its labels, the predicted ones, and the most probable others."""
+    _print(f"\n{kind.capitalize()}: {example.text}")
+    listed = {*example.labels, *found.labels}
+    listed |= {label for label, prob in probs.items() if prob >= LEAST_LEFT_OUT}
+    rows = [
+        [label, f"{prob:.2f}", "x" * (label in found.labels), "x" * (label in example.labels)]
+        for label, prob in sorted(probs.items(), key=lambda each: -each[1])
+        if label in listed
+    ]
+    columns = ["label", "probability", "predicted", "true"]
+    stdout.print(make_table("", columns, rows, **PLAIN))
+    verdict = "right" if kind != WRONG else "wrong"
     accepted = "accepted" if found.accepted else "for review"
-    listed = {"labels": list[str](), "left out": list[str]()}
-    for label, prob in sorted(probs.items(), key=lambda each: -each[1]):
-        if label in found.labels or prob >= LEAST_LEFT_OUT:
-            part = "labels" if label in found.labels else "left out"
-            listed[part].append(f"{label} {prob:.2f}")
-    sets = Table.grid(padding=(0, 2))
-    sets.add_row("true set", Text(labels_text(sorted(example.labels))))
-    sets.add_row("predicted", Text(labels_text(sorted(found.labels)), style))
-    sets.add_row("", Text(f"p = {found.probability:.2f}, {accepted}; it is {verdict}", style))
-    for name, labels in listed.items():
-        sets.add_row(name, Columns(map(Text, labels or ["none"]), padding=(0, 2)))
-    return Panel(Group(Text(example.text), "", sets), title=f"{example.id}: {kind}", width=80)
+    _print(f"The set has p = {found.probability:.2f} ({accepted}) and is {verdict}.")
 
 
 def _show_accepted(tagger: Tagger, found: Evaluation) -> None:

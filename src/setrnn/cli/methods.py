@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich import box
 from rich.table import Table
 
 from setrnn.cli.terminal import show, stdout
-from setrnn.methods import METHODS
+from setrnn.methods import METHODS, Method
+
+ADVICE = (
+    "Without --method, setrnn train chooses: it trains several of these within its --budget and "
+    "mixes them.\n"
+)
+LATER_ADVICE = "To compare them: setrnn compare DATA --methods all,later --out DIR\n"
 
 
 def methods() -> None:
     """List the systems: what each is for, what it maximises in training, how it predicts."""
-    for title, is_later, advice in (
-        (
-            "Which system is for what",
-            False,
-            "Without --method, setrnn train chooses: it trains several of these within its "
-            "--budget and mixes them.",
-        ),
-        (
-            "Systems of later papers",
-            True,
-            "To compare them: setrnn compare DATA --methods all,later --out DIR",
-        ),
-    ):
-        purposes = Table("method", "for", title=title, title_justify="left", box=box.SIMPLE_HEAD)
-        for method in METHODS.values():
-            if method.is_later == is_later:
-                purposes.add_row(method.name, method.purpose)
-        stdout.print(purposes)
-        show(f"{advice}\n")
-    formulas = Table(
-        *("method", "training objective", "prediction objective"),
-        title="What they maximise",
-        title_justify="left",
-        show_lines=True,
-    )
-    for method in METHODS.values():
-        formulas.add_row(method.name, method.training, method.prediction)
+    known = METHODS.values()
+    _show_purposes("Which system is for what", [each for each in known if not each.is_later])
+    show(ADVICE)
+    _show_purposes("Systems of later papers", [each for each in known if each.is_later])
+    show(LATER_ADVICE)
+    columns = ("method", "training objective", "prediction objective")
+    formulas = Table(*columns, title="What they maximise", title_justify="left", show_lines=True)
+    for each in known:
+        formulas.add_row(each.name, each.training, each.prediction)
     stdout.print(formulas)
+
+
+def _show_purposes(title: str, methods: Sequence[Method]) -> None:
+    table = Table("method", "for", title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for each in methods:
+        table.add_row(each.name, each.purpose)
+    stdout.print(table)

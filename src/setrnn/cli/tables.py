@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 MOST_LABELS, MOST_SIZES, MOST_TWINS = 8, 12, 12  # rows of the tables of `data info`
 BAR_WIDTH = 30
-EIGHTHS = " ▏▎▍▌▋▊▉█"
 PLAIN: dict[str, Any] = {"box": None, "header_style": "dim"}
 
 
@@ -219,8 +218,7 @@ def _sizes_table(name: str, split: SplitStatistics) -> Table:
     if n_larger := split.n_documents - sum(sizes.values()):
         sizes[f"{MOST_SIZES}+"] = n_larger
     most = max(sizes.values())
-    bars = {size: Text(_bar(n / most).ljust(BAR_WIDTH), "cyan") for size, n in sizes.items()}
-    rows = [(size, f"{n:,}", bars[size]) for size, n in sizes.items()]
+    rows = [(size, f"{n:,}", _bar(n / most)) for size, n in sizes.items()]
     title = f"Labels per document, {name}"
     return make_table(title, ["labels", "documents", ""], rows, **PLAIN)
 
@@ -251,10 +249,9 @@ def _twins_table(statistics: DatasetStatistics) -> Table:
     )
 
 
-def _bar(share: float) -> str:
-    """Draw a share of the full width of the bar, in eighths of a character; at least one."""
-    n_eighths = max(1, round(share * BAR_WIDTH * 8))
-    return EIGHTHS[8] * (n_eighths // 8) + EIGHTHS[n_eighths % 8].strip()
+def _bar(share: float) -> Text:
+    """Draw a share of the full width of the bar; at least one character."""
+    return Text(("█" * max(1, round(share * BAR_WIDTH))).ljust(BAR_WIDTH, "·"), "cyan")
 
 
 def label_scores_table(labels: Sequence[LabelScores], n_shown: int) -> Table:
@@ -290,27 +287,16 @@ def accepted_table(accepted: AcceptedScores, target: float) -> Table:
 
 
 def reliability_table(title: str, reliability: Reliability) -> Table:
-    """Show the accuracy of sets by their probability; the bar shows both."""
+    """Show the accuracy of sets by their probability."""
     columns = zip(
         reliability.n_documents, reliability.mean_probability, reliability.accuracy, strict=True
     )
     return make_table(
         title,
-        ["documents", "probability", "accuracy", "accuracy; | marks the probability"],
-        ([f"{n:,}", f"{p:.3f}", f"{right:.3f}", _marked_bar(p, right)] for n, p, right in columns),
+        ["documents", "probability", "accuracy", ""],
+        ([f"{n:,}", f"{p:.3f}", f"{right:.3f}", _bar(right)] for n, p, right in columns),
         box=box.SIMPLE_HEAD,
     )
-
-
-def _marked_bar(probability: float, accuracy: float) -> Text:
-    """Draw the accuracy as a bar, with a mark at the probability."""
-    filled = round(accuracy * BAR_WIDTH)
-    mark = min(round(probability * BAR_WIDTH), BAR_WIDTH - 1)
-    bar = "█" * filled + "·" * (BAR_WIDTH - filled)
-    text = Text(bar[:mark] + "|" + bar[mark + 1 :])
-    text.stylize("cyan", 0, filled)
-    text.stylize("bold", mark, mark + 1)
-    return text
 
 
 def systems_table(found: report.Table, is_narrow: bool) -> Table:
