@@ -81,7 +81,7 @@ def test_one_of_several_tags_is_named(tmp_path):
     assert labels_of(tmp_path, both, labels_field="mood") == ("good",)
     with pytest.raises(DataError, match=r"topics.*--labels-field"):
         labels_of(tmp_path, annotation(result("a")), labels_field="mood")
-    with pytest.raises(DataError, match="no choices, only textarea"):
+    with pytest.raises(DataError, match="no choices in its annotations"):
         labels_of(tmp_path, annotation(result("x", kind="textarea")))
     tasks = [task(annotation(result("a"))), task(annotation(result("good", name="mood")))]
     found = read(tmp_path, tasks, labels_field="topics")

@@ -45,7 +45,7 @@ def test_a_named_encoding_leaves_utf_8_as_it_is(tmp_path):
 @pytest.mark.parametrize(
     ("content", "encoding"),
     [
-        *((TABLE.encode(each), each) for each in ("cp1252", "utf-16-le", "utf-16-be")),
+        (TABLE.encode("cp1252"), "cp1252"),
         (b"id,text,labels\na,caf\xe9 \x81,x\n", "latin-1"),  # cp1252 lacks the last byte
     ],
 )

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.data.example import Example
-from setrnn.data.read.lines import RowProblem
 from setrnn.data.read.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split
 from setrnn.data.read.row import example_maker, read_rows
-from setrnn.errors import DataError, MissingExtraError, printable, shown
+from setrnn.errors import DataError, MissingExtraError, printable
 
 PREFIX = "hf:"
 
@@ -53,9 +52,10 @@ def _read(rows: Any, name: str, options: ReadOptions, bad_rows: BadRows) -> Iter
 
     def make_with_names(row: dict[str, Any], number: int) -> Example:
         named = {
-            field: _name_classes(field, row[field], names)
+            # `make` refuses what is not a list, and what has no name.
+            field: [names[each] if each in range(len(names)) else each for each in row[field]]
             for field, names in class_names.items()
-            if names and isinstance(row.get(field), list)  # the row is checked for other values
+            if names and isinstance(row.get(field), list)
         }
         return make({**row, **named}, number)
 
@@ -87,17 +87,6 @@ def _class_names(rows: Any, field: str) -> list[str] | None:  # noqa: ANN401
     inner = kind[0] if isinstance(kind, list) and kind else getattr(kind, "feature", None)
     names: list[str] | None = getattr(inner, "names", None)
     return names
-
-
-def _name_classes(field: str, values: list[Any], names: list[str]) -> list[str]:
-    """Replace class numbers by names."""
-    for value in values:
-        if type(value) is not int or not 0 <= value < len(names):
-            raise RowProblem(
-                f"'{field}' must hold class numbers from 0 to {len(names) - 1}, got "
-                f"{shown(value)}. Correct the dataset."
-            )
-    return [names[value] for value in values]
 
 
 FORMAT = Format(finder=find, prefix=PREFIX)

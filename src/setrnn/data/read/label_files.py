@@ -25,11 +25,12 @@ EMBEDDED_FILE = EMBEDDED_FOLDER / "parents.csv"
 def read_label_map(path: str | Path, encoding: str | None = None) -> dict[str, str]:
     """Read a CSV file with the columns from and to; an empty cell in `to` drops a label.
 
-    Several labels may get the same name, which merges them. Names are not mapped again.
+    The first line may name the columns. Several labels may get the same name, which merges them.
+    Names are not mapped again.
     """
     path = Path(path)
     found: dict[str, str] = {}
-    for where, old, new in _read_pairs(path, ("from", "to"), encoding, needs_header=True):
+    for where, old, new in _read_pairs(path, ("from", "to"), encoding):
         if found.setdefault(old, new) != new:
             raise DataError(
                 f"{where}: {shown(old)} becomes {shown(new)} here and {shown(found[old])} above. "
@@ -99,7 +100,7 @@ def make_hierarchy(
 
 
 def _read_pairs(
-    path: Path, columns: tuple[str, str], encoding: str | None, needs_header: bool = False
+    path: Path, columns: tuple[str, str], encoding: str | None
 ) -> Iterator[tuple[str, str, str]]:
     """Yield the place and the two names of each row; the first line may name the columns."""
     options = ReadOptions(text_field=",".join(columns), encoding=encoding)
@@ -110,14 +111,9 @@ def _read_pairs(
             raise DataError(f"{where}: {cells}")
         names = [cell.strip() for cell in cells]
         if header is None:
-            lower = [name.lower() for name in names]
-            if {*columns} <= {*lower}:
-                header = lower
+            header = [name.lower() for name in names]
+            if {*columns} <= {*header}:
                 continue
-            if needs_header:
-                raise DataError(
-                    f"{path}: the first line must name the columns {','.join(columns)}."
-                )
             header = list(columns)
         if len(names) != len(header):
             raise DataError(

@@ -117,10 +117,7 @@ def _find_tag(path: Path, tasks: Sequence[Any], options: ReadOptions) -> str | N
         listed = printable(", ".join(sorted(names)))
         raise DataError(f"{path} has choices of: {listed}. Name one of these with --labels-field.")
     if results and not names:
-        types = ", ".join(sorted({str(each.get("type")) for each in results}))
-        raise DataError(
-            f"{path} has no choices, only {printable(types)}. Labels are read from choices."
-        )
+        raise DataError(f"{path} has no choices in its annotations. Labels are read from choices.")
     return next(iter(names), None)
 
 

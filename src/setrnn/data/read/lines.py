@@ -72,17 +72,14 @@ def decode(line: bytes, max_bytes: int) -> str:
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        byte, column = line[error.start], error.start + 1
+        likely = guess_encoding(line)
         raise RowProblem(
-            f"is not UTF-8 (byte 0x{byte:02x} at column {column}) but probably "
-            f"{guess_encoding(line)}. Give --encoding {guess_encoding(line)}, or save the file as "
-            "UTF-8."
+            f"is not UTF-8 (byte 0x{line[error.start]:02x} at column {error.start + 1}) but "
+            f"probably {likely}. Give --encoding {likely}, or save the file as UTF-8."
         ) from None
-    if "\0" not in text:
-        return text
-    likely = guess_encoding(line)
-    way_out = f"Give --encoding {likely}, or remove" if likely.startswith("utf-16") else "Remove"
-    raise RowProblem(f"holds a NUL byte. {way_out} it, and save the file as UTF-8.")
+    if "\0" in text:
+        raise RowProblem("holds a NUL byte. Remove it, or save the file as UTF-8 if it is UTF-16.")
+    return text
 
 
 def check_length(n_bytes: int, max_bytes: int) -> None:
@@ -134,12 +131,7 @@ def guess_encoding(line: bytes) -> str:
     Example:
         >>> guess_encoding("caf\N{LATIN SMALL LETTER E WITH ACUTE}".encode("latin-1"))
         'cp1252'
-        >>> guess_encoding("cafe".encode("utf-16-le"))
-        'utf-16-le'
     """
-    n_nul = line.count(b"\0")
-    if 3 * n_nul >= len(line):
-        return "utf-16-le" if line[1::2].count(b"\0") * 2 >= n_nul else "utf-16-be"
     try:
         line.decode("cp1252")  # it has all of latin-1, and quotes and dashes in place of controls
     except UnicodeDecodeError:

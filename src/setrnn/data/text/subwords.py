@@ -26,7 +26,6 @@ from setrnn.data.text.words import TextEncoder, break_runs, read_tokenizer, run_
 from setrnn.errors import DataError, MissingExtraError, ModelError
 
 TOKENIZER_FILE = "tokenizer.json"
-VOCABULARIES = ("vocab*", "*.model", "*.bpe", "*.tiktoken")  # of older tokenizers
 # Limits of tokenizers.
 MAX_GROWTH, MAX_STEPS, MAX_LETTERS = 64, 200, 1_000
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
@@ -127,8 +126,7 @@ def pretrained_encoder(settings: TextSettings) -> SubwordEncoder:
     if (folder / TOKENIZER_FILE).is_file():
         return SubwordEncoder.load(folder / TOKENIZER_FILE, settings.max_tokens, settings.windows)
     check_place(settings.tokenizer)
-    # Without a vocabulary, the library would make an empty tokenizer.
-    if folder.is_dir() and not any(chain(*map(folder.glob, VOCABULARIES))):
+    if folder.is_dir():
         raise _no_tokenizer(settings.tokenizer)
     try:
         with quiet_transformers() as transformers:

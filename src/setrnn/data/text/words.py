@@ -199,18 +199,13 @@ def run_tokenizer(
     except BaseException as error:
         if type(error).__name__ != _PANIC:
             raise
-        index = next((i for i, text in enumerate(texts) if _fails(tokenizer, text, special)), 0)
-        raise BadRowError(name(index), "the tokenizer fails on this text. Shorten it.") from error
-
-
-def _fails(tokenizer: Tokenizer, text: str, special: bool) -> bool:
-    try:
-        tokenizer.encode_batch_fast([text], add_special_tokens=special)
-    except BaseException as error:
-        if type(error).__name__ != _PANIC:
-            raise
-        return True
-    return False
+        if len(texts) == 1:
+            problem = "the tokenizer fails on this text. Shorten it."
+            raise BadRowError(name(0), problem) from error
+    found = []
+    for number, text in enumerate(texts):  # one of them fails
+        found += run_tokenizer(tokenizer, [text], special, [name(number)].__getitem__)
+    return found
 
 
 def break_runs(text: str) -> str:
