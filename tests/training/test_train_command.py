@@ -134,7 +134,7 @@ def test_a_model_that_was_not_written_is_written_by_resume(command, tmp_path, mo
     assert sorted(each.name for each in tmp_path.iterdir()) == ["cache", "m", "m.run"]
 
 
-def test_a_calibration_that_was_stopped_is_finished_by_resume_and_then_kept(
+def test_a_calibration_that_was_stopped_is_finished_by_resume(
     command, corpus, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("setrnn.tagging.trust.calibrate.MIN_DOCUMENTS", 2)
@@ -144,7 +144,6 @@ def test_a_calibration_that_was_stopped_is_finished_by_resume_and_then_kept(
             "setrnn.tagging.trust.calibrate.fit_calibration", failing(KeyboardInterrupt())
         )
         assert command()[0] == 130
-    model = (tmp_path / "m" / "config.json").read_bytes()
     assert not file.exists()
     code, said = command("--resume")
     assert code == 0, said
@@ -152,10 +151,9 @@ def test_a_calibration_that_was_stopped_is_finished_by_resume_and_then_kept(
     assert load(tmp_path / "m").calibration is not None
     calibrated = calibrate(load(tmp_path / "m"), corpus, "f1", 0.2).tagger
     calibrated.save_calibration(tmp_path / "m")
-    before = file.read_bytes()
     assert command("--resume")[0] == 0
-    assert file.read_bytes() == before, "with what was accepted"
-    assert (tmp_path / "m" / "config.json").read_bytes() == model
+    found = load(tmp_path / "m").calibration.acceptance["f1"]
+    assert found.target == 0.2, "what the user asked for is kept"
 
 
 def test_one_process_at_a_time_trains_a_model(command, tmp_path):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import setrnn
-from setrnn.cli.options import Device, Model, Reading, Resume, argument, option
+from setrnn.cli.options import Device, Model, Reading, argument, option
 from setrnn.cli.progress import terminal_progress
 from setrnn.cli.tables import change_table
 from setrnn.cli.terminal import note, stdout
@@ -46,7 +46,6 @@ def update(
         ),
     ] = None,
     device: Device = "auto",
-    resume: Resume = False,
 ) -> None:
     """Update a model with new documents and labels, without training from the beginning.
 
@@ -64,7 +63,6 @@ def update(
             out=out,
             settings=settings or [],
             device=device,
-            resume=resume,
             on_progress=on_progress,
         )
     note(f"Wrote {out}")

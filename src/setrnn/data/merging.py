@@ -40,6 +40,11 @@ class Merged:
     notes: list[str] = field(default_factory=list)
 
     @property
+    def has_old(self) -> bool:
+        """Whether old documents were given."""
+        return self.old_name is not None
+
+    @property
     def n_old(self) -> dict[str, int]:
         """The number of old documents of each part."""
         return {part: len(documents) for part, documents in self.old.items()}

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -38,13 +37,6 @@ def note_training() -> Json:
             versions[name] = version(name)
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     return {"trained": now, "versions": versions}
-
-
-def is_same_training(notes: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether notes are those of the same training, apart from when they were written."""
-    dateless = ({**each, "trained": None, "versions": None} for each in (notes, other))
-    first, second = (json.dumps(each, sort_keys=True) for each in dateless)
-    return first == second
 
 
 def describe_model(tagger: Tagger) -> Json:

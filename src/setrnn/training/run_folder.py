@@ -2,7 +2,6 @@
 
 MODEL.run/
     last.safetensors      the state of the run: --resume continues from here
-    targets.safetensors   of a student: what its teacher says about the documents
     epochs.csv            one row per epoch
     saved                 empty; there once the model of a finished run is written
     first/                the run of the network that this one starts from, if there is one
@@ -29,9 +28,7 @@ from setrnn.errors import ConfigError, ModelError
 from setrnn.training.ranks import find_ranks
 
 FORMAT = 1
-LAST, TARGETS, EPOCHS, SAVED = "last.safetensors", "targets.safetensors", "epochs.csv", "saved"
-FIRST = "first"
-TEACHER = "teacher"  # in the identity of the run of a student
+LAST, EPOCHS, SAVED, FIRST = "last.safetensors", "epochs.csv", "saved", "first"
 PLAN = "plan.json"  # of a training without a method, in the same place
 BATCH_SIZE = "config.training.batch_size"
 # Settings that may change when a run is resumed: they do not decide what was trained before.
@@ -45,7 +42,7 @@ CHANGEABLE = {
     "config.training.valid_documents",
     "config.encoder.learning_rate",
 }
-_OURS = {LAST, TARGETS, EPOCHS, SAVED, FIRST}
+_OURS = {LAST, EPOCHS, SAVED, FIRST}
 _KEY = "setrnn"
 
 
@@ -183,14 +180,12 @@ class RunFolder:
         """Prepare the folder to continue from a checkpoint; without one, remove older files."""
         if not self._writes:
             return
-        kept = TARGETS if TEACHER in self.identity else None  # they were made for this run
         with explain_failed_write(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             remove_leftovers(self.folder)
             # Without the checkpoint there is no run: a kill in between leaves no part of one.
-            for name in (SAVED,) if checkpoint else (LAST, TARGETS, EPOCHS, SAVED):
-                if name != kept:
-                    (self.folder / name).unlink(missing_ok=True)
+            for name in (SAVED,) if checkpoint else (LAST, EPOCHS, SAVED):
+                (self.folder / name).unlink(missing_ok=True)
 
     def save(self, tensors: dict[str, Tensor], position: Position) -> None:
         """Save the state of the run; a process that is killed leaves the last whole checkpoint."""

@@ -49,7 +49,6 @@ from setrnn.tagging.learn.mixture_weights import LEAST_TO_FIT
 from setrnn.tagging.learn.planning import START_SECONDS, Planner
 from setrnn.tagging.learn.train import (
     check_learned,
-    save_again,
     train_uncalibrated,
     warn_if_not_learned,
 )
@@ -116,7 +115,7 @@ class Automatic:
             tagger = self._mix()
             if self.out is not None:
                 way_out = f" The members are kept in {place}: add --resume to write the model."
-                tagger = save_again(tagger, self.out, way_out, self.resume)
+                tagger = tagger.saved_to(self.out, way_out)
                 self.plan.seconds = self.planner.used()
                 self.folder.mark_saved()
         return tagger

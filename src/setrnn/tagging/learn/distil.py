@@ -10,12 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from setrnn.config import Config, settings_hash
 from setrnn.data.batches import TargetSets, TrainingDocuments
 from setrnn.data.cache import Source
-from setrnn.data.disk import explain_failed_write
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.prepared import UNLABELLED, Prepared
 from setrnn.data.ragged import Ragged
@@ -45,18 +43,8 @@ from setrnn.tagging.learn.mix import list_names
 from setrnn.tagging.learn.train import check_training, explain_stop, train_prepared
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.run_folder import (
-    TARGETS,
-    TEACHER,
-    Checkpoint,
-    Position,
-    RunFolder,
-    only_trainer,
-    read_checkpoint,
-    run_folder_of,
-    write_checkpoint,
-)
-from setrnn.training.start import TrainOptions, identify_run
+from setrnn.training.run_folder import run_folder_of
+from setrnn.training.start import TrainOptions
 
 OBJECTIVE = "set-distribution"
 MIN_WEIGHT = 0.005  # less probable sets of the teacher are left to the rest: they cost time
@@ -93,8 +81,7 @@ def distil(
         data: documents with labels, as for `train`. A prepared folder is possible if it was made
             with the teacher's vocabulary.
         method: the student: set-rnn-exact, set-rnn or sigmoid.
-        out: the model folder to write. Checkpoints, and what the teacher said, are kept in
-            OUT.run.
+        out: the model folder to write. Checkpoints are kept in OUT.run.
         unlabelled: files of texts without labels. A prepared folder has them already.
         measure: what to be good at, as for `train`.
         budget: the minutes that the student's training may take, without the teacher's work; 0 or
@@ -106,7 +93,7 @@ def distil(
         settings: single settings by their dotted names, such as `{"distillation.sets": 4}`.
         device: where to compute: auto, cpu or cuda.
         seed: the seed of the run; 0 if not given.
-        resume: continue the run kept in OUT.run, as for `train`.
+        resume: continue the run kept in OUT.run, as for `train`; the teacher is asked again.
         on_progress: called with the progress.
 
     Example:
@@ -139,9 +126,11 @@ def distil(
             max_seconds=seconds,
             rule=rule_for(full.training.metric),
             on_progress=on_progress,
-            identity={TEACHER: fingerprint(tagger)},
+            identity={"teacher": fingerprint(tagger)},
         )
-        documents = _teach(tagger, source, prepared, student, full, options)
+        _note_other_labels(tagger, prepared)
+        found = _ask(tagger, source, prepared, full, on_progress)
+        documents = aim(found, prepared, tagger.labels, full)
         options = replace(options, documents=documents)
         n_documents, parts = prepared.description["n_documents"], _list_parts(prepared, full)
         notes = {
@@ -181,43 +170,6 @@ def _list_parts(prepared: Prepared, config: Config) -> list[str]:
     """Return the parts of the data that the student learns from."""
     has_more = UNLABELLED in prepared.splits and config.distillation.use_unlabelled
     return ["train", UNLABELLED] if has_more else ["train"]
-
-
-def _teach(
-    teacher: Tagger,
-    source: Source,
-    prepared: Prepared,
-    student: Method,
-    config: Config,
-    options: TrainOptions,
-) -> TrainingDocuments:
-    """Return all texts with the teacher's sets; they are read if the run folder has them."""
-    _note_other_labels(teacher, prepared)
-    identity = identify_run(prepared, config, student.name, options.identity)
-    wanted = {
-        "data": identity["data"],
-        TEACHER: identity[TEACHER],
-        "sets": config.distillation.sets,
-        "parts": _list_parts(prepared, config),
-    }
-    folder, kept = options.run_folder, None
-    with only_trainer(folder, options.wait):
-        if folder is not None:
-            RunFolder(folder, identity).find(options.resume)  # refuses another run
-            if (folder / TARGETS).is_file():
-                found = read_checkpoint(folder / TARGETS)
-                if found.identity == wanted:  # it was asked about the same texts before
-                    tensors = (found.tensors[name].numpy() for name in ("labels", "log_probs"))
-                    kept = SetCandidates(*tensors)
-        if kept is None:
-            kept = _ask(teacher, source, prepared, config, options.on_progress)
-            if folder is not None:
-                with explain_failed_write(folder):
-                    folder.mkdir(parents=True, exist_ok=True)
-                arrays = {"labels": kept.labels, "log_probs": kept.log_probs}
-                said = {name: torch.from_numpy(array) for name, array in arrays.items()}
-                write_checkpoint(folder / TARGETS, Checkpoint(said, Position(), wanted))
-    return aim(kept, prepared, teacher.labels, config)
 
 
 def _note_other_labels(teacher: Tagger, prepared: Prepared) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from math import sqrt
 from pathlib import Path
@@ -13,12 +13,12 @@ from typing import Any
 from setrnn.config import ClassicalSettings, Config
 from setrnn.data.prepared import Prepared
 from setrnn.data.read.label_files import Parents
-from setrnn.errors import ConfigError, SetRNNError, StoppedError
+from setrnn.errors import ConfigError, StoppedError
 from setrnn.methods import Method, find_method
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES, is_better
 from setrnn.model.devices import find_device
-from setrnn.models.card import is_same_training, note_training
-from setrnn.models.folder import check_model_place, model_part
+from setrnn.models.card import note_training
+from setrnn.models.folder import check_model_place
 from setrnn.progress import OnProgress, ignore_progress, log
 from setrnn.systems.registry import find_system
 from setrnn.systems.rules import rule_for
@@ -31,7 +31,6 @@ from setrnn.tagging.learn.data import (
     read_budget,
     read_settings,
 )
-from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.trust.calibrate import calibrate_or_warn, keep_targets
 from setrnn.training.ranks import find_ranks
@@ -217,15 +216,13 @@ def train_prepared(
     config = fit_to_data(config, prepared)
     with only_trainer(options.run_folder, options.wait):
         _note_before(prepared, method, config, options)
-        tagger = _train(prepared, method, config, options)
+        tagger = train_uncalibrated(prepared, method, config, options)
         tagger.notes.update(notes or {})
         measure_on_valid(tagger, prepared, method, options)
         tagger = keep_targets(tagger, out)
         tagger = tagger if out is None else _save(tagger, out, options)
-        if not tagger.is_calibrated:
-            valid = open_documents(prepared, "valid")
-            tagger = calibrate_or_warn(tagger, valid, out, options.on_progress)
-        return tagger
+        valid = open_documents(prepared, "valid")
+        return calibrate_or_warn(tagger, valid, out, options.on_progress)
 
 
 def train_uncalibrated(
@@ -236,11 +233,6 @@ def train_uncalibrated(
     out: Path | None = None,
 ) -> Tagger:
     """Train on prepared data, and save the model if `out` is given; nobody else trains there."""
-    tagger = _train(prepared, method, config, options)
-    return tagger if out is None else _save(tagger, out, options)
-
-
-def _train(prepared: Prepared, method: Method, config: Config, options: TrainOptions) -> Tagger:
     start = time.perf_counter()
     if config.classical.tune and not method.is_network:
         config = replace(config, classical=_tune(prepared, method, config, options.on_progress))
@@ -253,7 +245,9 @@ def _train(prepared: Prepared, method: Method, config: Config, options: TrainOpt
         **trained.notes,
     }
     _note_best_epoch(notes, config, options)
-    return Tagger.trained_on(prepared, method.name, config, trained.system, notes, options.rule)
+    system = trained.system
+    tagger = Tagger.trained_on(prepared, method.name, config, system, notes, options.rule)
+    return tagger if out is None else _save(tagger, out, options)
 
 
 def measure_on_valid(
@@ -277,27 +271,10 @@ def _save(tagger: Tagger, out: Path, options: TrainOptions) -> Tagger:
     run, way_out = options.run_folder, ""
     if run is not None:
         way_out = f" The run is kept in {run}: add --resume to write the model."
-    saved = save_again(tagger, out, way_out, options.resume)
+    saved = tagger.saved_to(out, way_out)
     if run is not None:
         mark_saved(run)
     return saved
-
-
-def save_again(tagger: Tagger, out: Path, way_out: str, is_resumed: bool) -> Tagger:
-    """Save a tagger.
-
-    If a run that was finished is resumed, the model is there already: its calibration is kept.
-    """
-    before = None
-    if is_resumed:
-        with suppress(SetRNNError, OSError):
-            before = load(out, "cpu")
-    if before is not None and is_same_training(before.notes, tagger.notes):
-        tagger = replace(tagger, notes=before.notes)
-    saved = tagger.saved_to(out, way_out)
-    if before is None or not before.is_calibrated or model_part(before.version) != saved.version:
-        return saved
-    return replace(saved, calibration=before.calibration).save_calibration(out)
 
 
 def _note_before(prepared: Prepared, method: Method, config: Config, options: TrainOptions) -> None:

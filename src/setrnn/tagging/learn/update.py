@@ -7,9 +7,8 @@ chosen on the valid parts of debtags and arxiv.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from setrnn.config import (
     TrainingSettings,
     from_dict,
     read_changes,
-    settings_hash,
     to_dict,
 )
 from setrnn.data.batches import TrainingDocuments, even_rows
@@ -51,20 +49,12 @@ from setrnn.tagging.documents import (
     open_documents,
 )
 from setrnn.tagging.learn.data import Data, Settings, list_overrides, make_source
-from setrnn.tagging.learn.distil import fingerprint
-from setrnn.tagging.learn.members import MemberPlan, MembersFolder, name_member
+from setrnn.tagging.learn.members import name_member
 from setrnn.tagging.learn.mix import list_names, mix_members
-from setrnn.tagging.learn.train import (
-    check_out,
-    explain_stop,
-    measure_on_valid,
-    save_again,
-    train_uncalibrated,
-)
+from setrnn.tagging.learn.train import measure_on_valid, train_uncalibrated
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.trust.calibrate import calibrate_or_warn, keep_targets
-from setrnn.training.run_folder import check_run, has_run, mark_saved, only_trainer, run_folder_of
 from setrnn.training.start import Start, TrainOptions
 
 SHARE_OF_STEPS, MIN_EPOCHS = 0.13, 2  # of a whole training
@@ -74,7 +64,6 @@ TIMES_NEW = 3  # an epoch has each new document, if there are old ones
 MAX_MEASURED = 1_000  # documents that show what an update changes, of the old and of the new
 MEASURES = ("instance_f1", "label_f1", "micro_f1")
 UPDATED = "updated"  # in the notes of a model
-BEFORE = "before"  # in the identity of a run: the model that is updated
 
 
 def update(
@@ -85,7 +74,6 @@ def update(
     out: str | Path | None = None,
     settings: Settings = (),
     device: str = "auto",
-    resume: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
     """Update a model with new documents, and return the new model as a tagger.
@@ -101,7 +89,8 @@ def update(
 
     The valid part is that of the old and of the new documents. Where there is none, it is what the
     model was not trained on, and a tenth of the new documents.
-    `notes["updated"]` has measures of both models on these documents.
+    `notes["updated"]` has measures of both models on these documents. A stopped update leaves
+    nothing: it takes a small share of the time of a training.
 
     Args:
         model: a model folder or a tagger. It is not changed.
@@ -111,7 +100,6 @@ def update(
         out: the model folder to write; not that of the model.
         settings: settings of the further training, such as `{"training.epochs": 5}`.
         device: where to compute: auto, cpu or cuda.
-        resume: continue an update that was stopped, kept in OUT.run.
         on_progress: called with the progress.
 
     Example:
@@ -125,19 +113,18 @@ def update(
         >>> len(tagger.labels), len(updated.labels), updated.labels.names[-1]
         (65, 66, 'chess')
     """
+    start = time.perf_counter()
     changes = read_training_changes(settings)
     target = None if out is None else Path(out)
     if target is not None:
         check_model_place(target)
         if not isinstance(model, Tagger) and Path(model).resolve() == target.resolve():
             raise ConfigError(f"--out is {target}, the model itself. Name another folder.")
-    check_out(target, resume)
     place = cache_folder() / "update"  # of prepared data, which is removed at the end
     with explain_failed_write(place):
         place.parent.mkdir(parents=True, exist_ok=True)
-    with explain_stop(target), temporary_folder(place, is_private=True) as folder:
+    with temporary_folder(place, is_private=True) as folder:
         before = model if isinstance(model, Tagger) else load(model, device)
-        name = before.method if isinstance(model, Tagger) else name_place(model)
         methods = [each.method for each in before.members] or [before.method]
         if data is None and not any(find_method(each).is_network for each in methods):
             raise ConfigError(
@@ -146,100 +133,132 @@ def update(
             )
         old = None if data is None else make_source(data)
         merged = merge(make_source(new), old, before.trained_documents)
-        return Update(
-            name,
-            before,
-            merged,
-            folder,
-            data is not None,
-            changes,
-            target,
-            device,
-            resume,
-            on_progress,
-        ).run()
+        _note_documents(merged)
+        prepared = [
+            _prepare(before, merged, part, folder, on_progress)
+            for part in range(len(before.encoder.parts))
+        ]
+        labels = prepared[0].labels.names
+        if new_labels := labels[len(before.labels) :]:
+            log.info(f"New labels ({len(new_labels):,}): {list_names(new_labels)}.")
+        documents = {kind: _open_valid(merged, [kind], MAX_MEASURED) for kind in ("old", "new")}
+        measured = {kind: each for kind, each in documents.items() if each.n_documents}
+        first = {
+            kind: _measure(before, each, kind, labels, on_progress)
+            for kind, each in measured.items()
+        }
+        further = _FurtherTraining(before, merged, prepared, changes, device, on_progress)
+        tagger = further.update_mixture() if before.members else further.update_one()
+        tagger = replace(tagger, rule=before.rule)
+        tagger.notes[UPDATED] = {
+            "from": before.method if isinstance(model, Tagger) else name_place(model),
+            "from_data": before.notes.get("data"),
+            "from_trained": before.notes.get("trained"),
+            "n_updates": before.notes.get(UPDATED, {}).get("n_updates", 0) + 1,
+            "n_old": merged.n_old,
+            "n_new": merged.n_new,
+            "n_replaced": merged.n_replaced,
+            "new_labels": list(new_labels),
+            "n_measured": {kind: each.n_documents for kind, each in measured.items()},
+            "scores": {
+                kind: {
+                    "before": first[kind],
+                    "after": _measure(tagger, each, kind, labels, on_progress),
+                }
+                for kind, each in measured.items()
+            },
+        }
+        tagger.notes["training_seconds"] = round(time.perf_counter() - start, 2)
+        return tagger if target is None else tagger.saved_to(target)
 
 
-@dataclass
-class Update:
-    """One update of one model."""
+def _prepare(
+    before: Tagger, merged: Merged, part: int, folder: Path, on_progress: OnProgress
+) -> Prepared:
+    """Prepare the data for one tokenizer of a model."""
+    text = next(config.text for number, config in _list_configs(before) if number == part)
+    known = Vocabulary(before.encoder.parts[part], before.labels, merged.has_old)
+    tree = before.hierarchy
+    if tree is not None:  # if the predictions are closed, so are the labels of documents
+        tree = replace(tree, closes_labels=tree.closes_labels or tree.keeps_closed)
+    name, target = _name_data(before, merged), folder / f"part-{part}"
+    return prepare(merged.streams(tree), target, name, text, {}, on_progress, known, tree)
 
-    name: str
+
+def _name_data(before: Tagger, merged: Merged) -> str:
+    """Return the names of the old and the new data."""
+    old = merged.old_name or before.notes.get("data")
+    return f"{old} + {merged.name}" if old else merged.name
+
+
+def _list_configs(before: Tagger) -> list[tuple[int, Config]]:
+    """Return the number of the tokenizer and the settings of each member, or of the model."""
+    config = before.config
+    if not isinstance(config, MixtureConfig):
+        return [(0, config)]
+    return [(each.tokenizer, each.config) for each in config.members]
+
+
+@dataclass(frozen=True)
+class _FurtherTraining:
+    """The further training of a model, or of the members of a mixture."""
+
     before: Tagger
     merged: Merged
-    folder: Path  # of prepared data
-    has_old: bool
+    prepared: Sequence[Prepared]  # for each tokenizer
     changes: Mapping[str, Any]  # of the settings of training
-    out: Path | None
     device: str
-    resume: bool
     on_progress: OnProgress
 
-    def run(self) -> Tagger:
-        """Update the model or its members, save and calibrate it, and measure the change."""
-        start = time.perf_counter()
-        _note_documents(self.merged)
-        self.prepared = [self._prepare(part) for part in range(len(self.before.encoder.parts))]
-        self.labels = self.prepared[0].labels
-        if new := self.labels.names[len(self.before.labels) :]:
-            log.info(f"New labels ({len(new):,}): {list_names(new)}.")
-        scores = {name: {"before": self._measure(self.before, name)} for name in self._measured}
-        run = None if self.out is None else run_folder_of(self.out)
-        with only_trainer(run):
-            tagger = self._update_mixture(run) if self.before.members else self._update_one(run)
-            tagger = replace(tagger, rule=self.before.rule)
-            for name, row in scores.items():
-                row["after"] = self._measure(tagger, name)
-            seconds = round(time.perf_counter() - start, 2)
-            tagger.notes.update({"training_seconds": seconds, UPDATED: self._describe(scores)})
-            if self.out is None:
-                return tagger
-            way_out = f" The work is kept in {run}: add --resume to write the model."
-            saved = save_again(tagger, self.out, way_out, self.resume)
-            if run is not None and run.is_dir():
-                mark_saved(run)
-        return saved
-
-    def _prepare(self, part: int) -> Prepared:
-        """Prepare the data for one tokenizer."""
-        text = next(config.text for number, config in self._configs if number == part)
-        known = Vocabulary(self.before.encoder.parts[part], self.before.labels, self.has_old)
-        target = self.folder / f"part-{part}"
-        tree = self.before.hierarchy
-        if tree is not None:  # if the predictions are closed, so are the labels of documents
-            tree = replace(tree, closes_labels=tree.closes_labels or tree.keeps_closed)
-        streams = self.merged.streams(tree)
-        return prepare(streams, target, self._data_name, text, {}, self.on_progress, known, tree)
-
-    @property
-    def _data_name(self) -> str:
-        """The names of the old and the new data."""
-        old = self.merged.old_name or self.before.notes.get("data")
-        return f"{old} + {self.merged.name}" if old else self.merged.name
-
-    @property
-    def _configs(self) -> Iterator[tuple[int, Config]]:
-        """The number of the tokenizer and the settings of each member, or of the model."""
-        config = self.before.config
-        if not isinstance(config, MixtureConfig):
-            yield 0, config
-            return
-        for each in config.members:
-            yield each.tokenizer, each.config
-
-    def _update_one(self, run: Path | None) -> Tagger:
+    def update_one(self) -> Tagger:
         """Update a model that is not a mixture."""
-        if run is not None and run.exists():
-            check_run(run, self.resume)
-        tagger, prepared = self._train(self.before, 0, run, self.on_progress), self.prepared[0]
+        prepared, method = self.prepared[0], find_method(self.before.method)
+        tagger = self._train(self.before, 0, self.on_progress)
         options = TrainOptions(self.device, rule=self.before.rule)
-        measure_on_valid(tagger, prepared, find_method(self.before.method), options)
+        measure_on_valid(tagger, prepared, method, options)
         tagger = keep_targets(tagger, self.before.calibration)
         return calibrate_or_warn(tagger, open_documents(prepared, "valid"), None, self.on_progress)
 
-    def _train(
-        self, member: Tagger, part: int, run: Path | None, on_progress: OnProgress
-    ) -> Tagger:
+    def update_mixture(self) -> Tagger:
+        """Update all members, and mix them on the valid part, or with the weights before."""
+        before = self.before
+        assert isinstance(before.system, MixtureSystem)
+        updated: dict[str, Tagger] = {}
+        for (part, _), member, name in zip(
+            _list_configs(before), before.members, _name_members(before), strict=True
+        ):
+            found = self._update_member(member, part, name)
+            if found is not None:
+                updated[name] = found
+        names, members = list(updated), list(updated.values())
+        documents = _open_valid(self.merged, ["old", "new"])
+        weights = before.system.weights if len(members) == len(before.members) else None
+        mixed = mix_members(
+            names, members, documents, before.calibration, self.on_progress, weights
+        )
+        n_documents = self.prepared[0].description["n_documents"]["train"]
+        own = {"data": _name_data(before, self.merged), "n_documents": n_documents}
+        return replace(mixed, notes=mixed.notes | own)
+
+    def _update_member(self, member: Tagger, part: int, name: str) -> Tagger | None:
+        """Return an updated member; None if it must be left out."""
+        before = self.before
+        if not find_method(member.method).is_network and not self.merged.has_old:
+            if len(self.prepared[0].labels) > len(before.labels):
+                log.warning(
+                    f"{name} is left out: it does not know the new labels, and cannot be fitted "
+                    "without the old documents."
+                )
+                return None
+            log.info(f"{name} stays as it is: it is not fitted without --data.")
+            return replace(
+                member, trained_documents=before.trained_documents, seen_sets=before.seen_sets
+            )
+        log.info(f"Updating {name}.")
+        with name_notes(name):
+            return self._train(member, part, name_member(name, self.on_progress))
+
+    def _train(self, member: Tagger, part: int, on_progress: OnProgress) -> Tagger:
         """Train a network further, or fit a classical system on all documents."""
         method, prepared, config = find_method(member.method), self.prepared[part], member.config
         sizes = prepared.split("train").labels.lengths
@@ -253,15 +272,12 @@ class Update:
             grown = grow_weights(
                 member.system.network, method.decoder, config.model, known, prepared
             )
-            n_old = self.merged.n_old.get("train", 0)
             used = choose_schedule(config, self.changes)
+            has_old, n_old = self.merged.has_old, self.merged.n_old.get("train", 0)
             options = replace(
                 options,
-                run_folder=run,
-                resume=self.resume and run is not None and has_run(run),
-                start=Start(grown.weights, grown.new_rows, TIMES_RATE, fits_wide=self.has_old),
+                start=Start(grown.weights, grown.new_rows, TIMES_RATE, fits_wide=has_old),
                 documents=replay(prepared, n_old, config),
-                identity={BEFORE: fingerprint(member)},
             )
         tagger = train_uncalibrated(prepared, method, used, options)
         # The next update starts from the settings of the training, not from those of this update.
@@ -270,7 +286,7 @@ class Update:
 
     def _remember(self, tagger: Tagger) -> Tagger:
         """Add what the model before was trained on, if that is not a part of the data."""
-        if self.has_old:
+        if self.merged.has_old:
             return tagger
         before = self.before
         sketch = None
@@ -281,121 +297,46 @@ class Update:
             seen_sets = distinct_sets(Ragged.concatenate([before.seen_sets, tagger.seen_sets]))[0]
         return replace(tagger, trained_documents=sketch, seen_sets=seen_sets)
 
-    def _update_mixture(self, run: Path | None) -> Tagger:
-        """Update all members, and fit weights."""
-        names = self._name_members()
-        folder = MembersFolder(run or self.folder / "members", tuple(names))
-        folder.check(self.resume)
-        identity = {
-            BEFORE: fingerprint(self.before),
-            "data": settings_hash([each.description["files"] for each in self.prepared]),
-        }
-        folder.begin(identity)
-        updated: dict[str, Tagger] = {}
-        for (part, _), member, name in zip(self._configs, self.before.members, names, strict=True):
-            found = self._update_member(member, part, name, folder)
-            if found is not None:
-                updated[name] = found
-        return self._mix(updated, len(names))
 
-    def _name_members(self) -> list[str]:
-        """Return distinct names of the members: those they had, or their methods."""
-        mixture = self.before.notes.get("mixture", {})
-        left_out = mixture.get("left_out", ())
-        names = [name for name in mixture.get("members", ()) if name not in left_out]
-        methods = [each.method for each in self.before.members]
-        if len(names) != len(methods) or any("/" in name or name[:1] == "." for name in names):
-            names = [f"{method}-{number}" for number, method in enumerate(methods, 1)]
+def _name_members(before: Tagger) -> list[str]:
+    """Return distinct names of the members: those they had, or their methods."""
+    mixture = before.notes.get("mixture", {})
+    left_out = mixture.get("left_out", ())
+    names = [name for name in mixture.get("members", ()) if name not in left_out]
+    if len(names) == len(before.members):
         return names
+    return [f"{each.method}-{number}" for number, each in enumerate(before.members, 1)]
 
-    def _update_member(
-        self, member: Tagger, part: int, name: str, folder: MembersFolder
-    ) -> Tagger | None:
-        """Return an updated member; None if it must be left out."""
-        if not find_method(member.method).is_network and not self.has_old:
-            if len(self.labels) > len(self.before.labels):
-                log.warning(
-                    f"{name} is left out: it does not know the new labels, and cannot be fitted "
-                    "without the old documents."
-                )
-                return None
-            log.info(f"{name} stays as it is: it is not fitted without --data.")
-            return replace(
-                member,
-                trained_documents=self.before.trained_documents,
-                seen_sets=self.before.seen_sets,
-            )
-        found = folder.find(name, self.device)
-        if found is not None:
-            log.info(f"{name}: updated before.")
-            return found
-        folder.add(name, MemberPlan())
-        log.info(f"Updating {name}.")
-        place = folder.place(name)
-        run = run_folder_of(place) if find_method(member.method).is_network else None
-        with only_trainer(run, wait=True), name_notes(name):
-            tagger = self._train(member, part, run, name_member(name, self.on_progress))
-            return tagger.saved_to(place)
 
-    def _mix(self, updated: Mapping[str, Tagger], n_before: int) -> Tagger:
-        """Mix the members on the valid part; if that is too small, with the weights before."""
-        names, members = list(updated), list(updated.values())
-        documents = _open_valid(self.merged, ["old", "new"])
-        n_documents = self.prepared[0].description["n_documents"]["train"]
-        system, calibration = self.before.system, self.before.calibration
-        assert isinstance(system, MixtureSystem)
-        weights = system.weights if len(members) == n_before else None
-        mixed = mix_members(names, members, documents, calibration, self.on_progress, weights)
-        own = {"data": self._data_name, "n_documents": n_documents}
-        return replace(mixed, notes=mixed.notes | own)
+def _measure(
+    tagger: Tagger,
+    documents: LabelledDocuments,
+    kind: str,
+    labels: Sequence[str],
+    on_progress: OnProgress,
+) -> dict[str, float]:
+    """Measure a model by its own rule, over labels that it need not know.
 
-    @cached_property
-    def _measured(self) -> dict[str, LabelledDocuments]:
-        """The documents that show what the update changes."""
-        parts = {kind: _open_valid(self.merged, [kind], MAX_MEASURED) for kind in ("old", "new")}
-        return {kind: each for kind, each in parts.items() if each.n_documents}
-
-    def _measure(self, tagger: Tagger, kind: str) -> dict[str, float]:
-        """Measure a model by its own rule, over labels that it need not know.
-
-        The result also has the share of documents that the model was trained on.
-        """
-        documents, seen = self._measured[kind], SeenCounts(tagger)
-        truth: list[tuple[str, ...]] = []
-        predicted: list[tuple[str, ...]] = []
-        index, activity = tagger.labels.index, f"measuring on {kind} documents"
-        count = count_up(activity, self.on_progress, documents.n_documents)
-        for batch in seen.watch(documents.batches(tagger)):
-            found = [each.labels for each in tagger.tag_tokens(batch.tokens)]
-            if batch.unknown is not None:
-                found = [
-                    tuple(label for label in labels if not marks[index[label]])
-                    for labels, marks in zip(found, batch.unknown, strict=True)
-                ]
-            truth += batch.labels
-            predicted += found
-            count(len(found))
-        scores = evaluate_label_sets(truth, predicted, self.labels.names)
-        measures = {name: float(getattr(scores, name)) for name in MEASURES}
-        return {**measures, "share_trained_on": seen.share}
-
-    def _describe(self, scores: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what was updated, as plain JSON values, for people."""
-        before, merged = self.before, self.merged
-        updates = before.notes.get(UPDATED, {}).get("n_updates", 0)
-        return {
-            "from": self.name,
-            "from_data": before.notes.get("data"),
-            "from_trained": before.notes.get("trained"),
-            "n_updates": updates + 1,
-            "has_old": self.has_old,
-            "n_old": dict(merged.n_old),
-            "n_new": dict(merged.n_new),
-            "n_replaced": merged.n_replaced,
-            "new_labels": list(self.labels.names[len(before.labels) :]),
-            "n_measured": {kind: each.n_documents for kind, each in self._measured.items()},
-            "scores": dict(scores),
-        }
+    The result also has the share of documents that the model was trained on.
+    """
+    seen = SeenCounts(tagger)
+    truth: list[tuple[str, ...]] = []
+    predicted: list[tuple[str, ...]] = []
+    index, activity = tagger.labels.index, f"measuring on {kind} documents"
+    count = count_up(activity, on_progress, documents.n_documents)
+    for batch in seen.watch(documents.batches(tagger)):
+        found = [each.labels for each in tagger.tag_tokens(batch.tokens)]
+        if batch.unknown is not None:
+            found = [
+                tuple(label for label in row if not marks[index[label]])
+                for row, marks in zip(found, batch.unknown, strict=True)
+            ]
+        truth += batch.labels
+        predicted += found
+        count(len(found))
+    scores = evaluate_label_sets(truth, predicted, labels)
+    measures = {name: float(getattr(scores, name)) for name in MEASURES}
+    return {**measures, "share_trained_on": seen.share}
 
 
 def _note_documents(merged: Merged) -> None:
