@@ -83,7 +83,7 @@ SLOW_PLACES = (
     "comparison",
     "docs",
     "faults",
-    "report/figures",
+    "report/test_figures.py",
     "serve",
     "tagging",
     "tools",

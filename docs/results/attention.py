@@ -3,8 +3,8 @@
     python docs/results/attention.py COMPARISON... [--out FOLDER]
 
 COMPARISON is a folder of `setrnn compare` with records of seq2seq-rnn and set-rnn. This writes
-attention-NAME.svg: one document that set-rnn predicts right and seq2seq-rnn does not, that of
-the report's case study. The figure holds words of the document. Without --out it is written here,
+attention-NAME.svg: one document that set-rnn predicts right and seq2seq-rnn does not. The
+figure holds words of the document. Without --out it is written here,
 and only for data whose licence allows that: arXiv gives its abstracts away (CC0), and descriptions
 of Debian packages are free software; Reuters-21578 is for research only.
 """
@@ -14,8 +14,10 @@ from __future__ import annotations
 import argparse
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -23,14 +25,51 @@ matplotlib.use("svg")
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from setrnn.comparison.records import Comparison, load_records
-from setrnn.report.case_studies import PairCase, Reading, choose_pair_case
+from setrnn.comparison.records import Comparison, Record, load_records
 
 HERE = Path(__file__).resolve().parent
 FREE = ("arxiv", "debtags")  # whose words may be given away
 MOST_WORDS = 5  # per step
 RIGHT, WRONG, FAINT, INK = "#1a7f37", "#b42318", "#6b6b6b", "#222222"
 STYLE = {"svg.fonttype": "none", "svg.hashsalt": "attention", "font.size": 9}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One document read by one system, step by step."""
+
+    system: str
+    case: Mapping[str, Any]  # an explained document of a record
+
+    @property
+    def predicted(self) -> set[str]:
+        """The labels of all steps."""
+        return {step["label"] for step in self.case["steps"] if step["label"] is not None}
+
+    @property
+    def missed(self) -> list[str]:
+        """The true labels that are not predicted."""
+        return [label for label in self.case["truth"] if label not in self.predicted]
+
+    @property
+    def verdict(self) -> str:
+        """Whether the predicted set is exactly the true set: "right" or "wrong"."""
+        return "right" if self.predicted == set(self.case["truth"]) else "wrong"
+
+    @property
+    def f1(self) -> float:
+        """The F1 of the predicted set."""
+        truth = set(self.case["truth"])
+        n_both = len(self.predicted) + len(truth)
+        return 2 * len(self.predicted & truth) / n_both if n_both else 1.0
+
+
+@dataclass(frozen=True)
+class PairCase:
+    """One document read by two systems (Figure 3)."""
+
+    first: Reading
+    second: Reading
 
 
 def main(given: Sequence[str] | None = None) -> None:
@@ -53,6 +92,34 @@ def main(given: Sequence[str] | None = None) -> None:
             file = (arguments.out or HERE) / f"attention-{comparison.data}.svg"
             file.write_text(draw(pair), encoding="utf-8")
             note(f"Wrote {file}")
+
+
+def choose_pair_case(
+    records: Sequence[Record], first: str = "seq2seq-rnn", second: str = "set-rnn"
+) -> PairCase | None:
+    """Choose a document that the second system predicts right, and the first does not.
+
+    Where there is none, choose one on which the second system has the higher F1. Both runs have the
+    same seed.
+    """
+    theirs = {
+        (record.seed, case["document"]): Reading(first, case)
+        for record in records
+        if record.method == first
+        for case in record.cases
+    }
+    pairs = [
+        PairCase(theirs[record.seed, case["document"]], Reading(second, case))
+        for record in records
+        if record.method == second
+        for case in record.cases
+        if (record.seed, case["document"]) in theirs
+    ]
+    return max(
+        (pair for pair in pairs if pair.second.f1 > pair.first.f1),
+        key=lambda pair: (pair.second.f1, len(pair.second.case["truth"])),
+        default=None,
+    )
 
 
 def note(text: str) -> None:

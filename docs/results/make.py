@@ -19,13 +19,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 
 from setrnn.methods import METHODS
-from setrnn.report.build import FORMS
 from setrnn.report.findings import PAPERS_FINDINGS
-from setrnn.report.table import Cell, Row
-from setrnn.report.tables import objectives_table, place_side_by_side
+from setrnn.report.scores import joint_table
+from setrnn.report.table import FORMS, Column, Estimate
+from setrnn.report.tables import objectives_table
 from setrnn.report.wording import format_change, format_decimal, format_p
 
 HERE = Path(__file__).resolve().parent
@@ -119,7 +118,7 @@ def _group(summary: dict) -> str:
 
 def refreshed_files(data: str) -> dict[Path, str]:
     """Return the table of objectives, which follows from the methods of a dataset."""
-    table = objectives_table([SimpleNamespace(method=name) for name in _rows(data, "systems")])
+    table = objectives_table(list(_rows(data, "systems")))
     return {
         HERE / data / "tables" / f"objectives.{ending}": form(table)
         for ending, form in FORMS.items()
@@ -128,25 +127,22 @@ def refreshed_files(data: str) -> dict[Path, str]:
 
 def joint_files() -> dict[Path, str]:
     """Return the files of one table of all datasets, from their tables of systems."""
-    systems = {data: _rows(data, "systems") for data in DATASETS}
-    rows = [
-        Row(name, [_joint_cell(systems[data][name], each) for data in DATASETS for each in JOINT])
-        for name in systems[DATASETS[0]]
-    ]
-    table = place_side_by_side(DATASETS, JOINT, rows)
+    columns = [_joint_column(data, measure) for data in DATASETS for measure in JOINT]
+    table = joint_table(list(_rows(DATASETS[0], "systems")), columns)
     return {HERE / f"{table.name}.{ending}": form(table) for ending, form in FORMS.items()}
 
 
-def _joint_cell(row: dict[str, str], column: str) -> Cell:
-    more = {
-        name: float(row[f"{column} {name}"]) if row[f"{column} {name}"] else None
-        for name in ("std", "low", "high", "p", "tests")
-    }
-    text = " ± ".join(
-        format_decimal(each, 3) for each in (float(row[column]), more["std"]) if each is not None
-    )
-    mark = row[f"{column} mark"]
-    return Cell(text, float(row[column]), mark == "best", mark == "tied", more=more)
+def _joint_column(data: str, measure: str) -> Column:
+    rows = _rows(data, "systems")
+
+    def get(system: str) -> Estimate:
+        more = {name: rows[system][f"{measure} {name}"] for name in ("std", "low", "high", "p")}
+        numbers = {name: float(text) for name, text in more.items() if text}
+        n_tests, mark = rows[system][f"{measure} tests"], rows[system][f"{measure} mark"]
+        tests = int(float(n_tests)) if n_tests else None
+        return Estimate(float(rows[system][measure]), tests=tests, mark=mark, **numbers)
+
+    return Column(f"{data} {measure}", get)
 
 
 def with_tables(page: Path) -> str:

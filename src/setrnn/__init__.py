@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from setrnn.models.card import describe_model
     from setrnn.models.hub import push
     from setrnn.report.build import build_report
-    from setrnn.report.figures.reliability import draw_reliability
+    from setrnn.report.figures import draw_reliability
     from setrnn.systems.limits import Limits
     from setrnn.tagging.choose import ChosenDocument, choose, write_chosen
     from setrnn.tagging.documents import open_documents
@@ -87,7 +87,7 @@ _HOMES = {
     "compare": "setrnn.comparison.compare",
     "ComparisonResult": "setrnn.comparison.compare",
     "build_report": "setrnn.report.build",
-    "draw_reliability": "setrnn.report.figures.reliability",
+    "draw_reliability": "setrnn.report.figures",
     "open_dataset": "setrnn.data.read",
     "SetRNNError": "setrnn.errors",
     "ConfigError": "setrnn.errors",

@@ -65,7 +65,7 @@ def world(base, tmp_path, monkeypatch):
     """A copy of the folder, as the current one."""
     place = shutil.copytree(base, tmp_path / "world")
     monkeypatch.chdir(place)
-    monkeypatch.setattr("setrnn.report.build.draw_figures", lambda comparison, records: [])
+    monkeypatch.setattr("setrnn.report.build.draw_figures", lambda study: [])
     return place
 
 

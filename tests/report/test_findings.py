@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from made_comparison import made_comparison
-from setrnn.comparison.statistics import Difference, Entry, bootstrap
+from setrnn.comparison.statistics import Difference, Entry
 from setrnn.report.findings import (
     ENTROPY_ORDER,
     FAILS,
@@ -17,6 +17,7 @@ from setrnn.report.findings import (
     findings_table,
     judge,
 )
+from setrnn.report.study import Study
 
 GOOD, POOR = 0.05, 0.6  # the share of labels that are wrong
 DRAWS = 399
@@ -64,7 +65,7 @@ def entropies_near(mean, sets):
 def verdicts(comparison, records):
     """Return the verdicts by name of the finding."""
     found = {}
-    for each in find(comparison, records, bootstrap(comparison, records, draws=DRAWS)):
+    for each in find(Study.of(comparison, records, DRAWS)):
         found.setdefault(each.name, []).append(each.verdict)
     return found
 
@@ -162,16 +163,16 @@ def test_the_verdict_follows_from_the_difference(low, mean, high, p, gain, no_ga
 
 def test_the_table_has_the_differences_of_the_statistics():
     comparison, records = compared({"set-rnn": GOOD, "seq2seq-rnn": POOR}, n_seeds=2)
-    draws = bootstrap(comparison, records, draws=DRAWS)
-    table = findings_table(find(comparison, records, draws))
-    expected = draws.difference(
+    study = Study.of(comparison, records, DRAWS)
+    table = findings_table(find(study))
+    expected = study.draws.difference(
         Entry("set-rnn", "set"), Entry("seq2seq-rnn", "sequence"), "instance_f1"
     )
-    cells = table.rows[0].cells
-    assert [cell.text for cell in cells[:2]] == ["set-rnn minus seq2seq-rnn", "instance-F1"]
-    assert cells[2].value == expected.mean
-    assert cells[2].more == {"low": expected.low, "high": expected.high}
-    assert cells[3].value == 2 * expected.p  # corrected for two measures
+    _, compared_systems, measure, difference, p, _ = (values[0] for values in table.values.values())
+    assert (compared_systems, measure) == ("set-rnn minus seq2seq-rnn", "instance-F1")
+    found = difference.value, difference.low, difference.high
+    assert found == (expected.mean, expected.low, expected.high)
+    assert p.value == 2 * expected.p  # corrected for two measures
 
 
 def test_claims_whose_systems_are_missing_are_left_out():

@@ -6,7 +6,8 @@ import pytest
 from nasty import NASTY
 
 from setrnn.comparison.records import Comparison, load_records
-from setrnn.report.page import split_settings
+from setrnn.report.page import SECTIONS
+from setrnn.report.summary import split_settings
 
 
 class Outline(HTMLParser):
@@ -35,7 +36,6 @@ def outline(page):
 def test_ids_are_unique_and_links_lead_somewhere(outline, built):
     assert len(outline.ids) == len(set(outline.ids))
     inner = {link[1:] for link in outline.links if link.startswith("#")}
-    assert inner
     assert inner <= set(outline.ids)
     outer = [link for link in outline.links if not link.startswith(("#", "data:"))]
     assert "summary.json" in outer
@@ -53,6 +53,16 @@ def test_names_that_look_like_html_are_text(page):
     assert escape(NASTY) in page
     assert "<script>" in page  # our own
     assert page.count("<script>") == 1
+
+
+def test_the_page_starts_with_the_answer_and_folds_the_rest(page, built):
+    top, *folded = page.partition("<main>")[2].split('<details class="section"')
+    assert built.answer[0] in top
+    assert 'id="table-best-rules"' in top
+    assert top.count("<svg") == 1
+    assert [each.partition('id="')[2].partition('"')[0] for each in folded] == [
+        section.name for section in SECTIONS
+    ]
 
 
 def test_settings_part_what_differs_from_what_does_not(comparison_folder):

@@ -55,7 +55,21 @@ def column(tab, table, number):
     )
 
 
+def test_a_link_to_a_folded_part_opens_it(tab):
+    assert not tab.locator("#table-labels").is_visible()
+    tab.evaluate("location.hash = 'table-labels'")
+    tab.locator("#table-labels").wait_for(state="visible")
+
+
+def test_intervals_are_shown_on_demand(tab):
+    note = tab.locator("#table-best-rules td small").first
+    assert not note.is_visible()
+    tab.check("#show-notes")
+    assert note.is_visible()
+
+
 def test_no_figure_is_empty(tab):
+    tab.eval_on_selector_all("details", "(all) => all.forEach((each) => { each.open = true; })")
     figures = tab.eval_on_selector_all(
         "figure svg",
         """(all) => all.map((svg) => {
@@ -76,7 +90,7 @@ def test_no_figure_is_empty(tab):
 
 
 def test_a_table_sorts_by_click(tab):
-    table, header = "#table-systems", "#table-systems thead th:nth-child(2)"
+    table, header = "#table-best-rules", "#table-best-rules thead th:nth-child(2)"
     tab.click(f"{header} button")
     assert tab.get_attribute(header, "aria-sort") == "descending"
     falling = [float(each) for each in column(tab, table, 1) if each is not None]

@@ -2,162 +2,137 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from test_findings import compared
+from test_study import added
 
 from made_comparison import ERRORS, made_comparison
-from setrnn.comparison.records import GIVEN, Comparison, Failure, Record, TestResults
-from setrnn.comparison.statistics import Entry, bootstrap, holm
+from setrnn.comparison.records import Comparison, Failure, Record, SetSums, TestResults
+from setrnn.comparison.statistics import LOG_LIKELIHOOD, Entry, holm
+from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES
-from setrnn.report.label_table import labels_table
-from setrnn.report.tables import make_tables
+from setrnn.report.scores import TRUE_SET, hierarchy_table, keep_documents, unseen_sets_table
+from setrnn.report.study import RULE_FOR, Study
+from setrnn.report.table import Estimate
+from setrnn.report.tables import (
+    calibration_table,
+    labels_table,
+    make_tables,
+    sequences_table,
+    set_sums_table,
+)
 from setrnn.systems.registry import find_system
 
-NAMES = ["objectives", "systems", "best-rules", "rules", "all-rules", "differences"]
-NAMES += ["unseen-sets", "calibration", "set-sums", "labels", "costs", "data"]
-
-
-def tables_of(comparison, records, draws=199):
-    made = bootstrap(comparison, records, draws=draws)
-    return {table.name: table for table in make_tables(comparison, records, made)}, made
-
-
-def added(comparison, name="mine"):
-    return Record(
-        method=name,
-        seed=0,
-        data_hash=comparison.data_hash,
-        own_rule=GIVEN,
-        test=TestResults({GIVEN: comparison.truth}, {}, {}),
-        is_added=True,
-    )
+NAMES = {"best-rules", "rules", "unseen-sets", "set-sums", "labels", "calibration", "objectives"}
+NAMES |= {"systems", "differences", "costs", "data"}
 
 
 @pytest.fixture(scope="module")
-def made():
+def study():
     comparison, records = made_comparison(n_documents=100)
-    records = [*records, added(comparison)]
-    return comparison, records, *tables_of(comparison, records)
+    return Study.of(comparison, [*records, added(comparison, "mine")], 199)
 
 
-def row_of(table, name):
-    return next(row for row in table.rows if row.name == name)
+@pytest.fixture(scope="module")
+def tables(study):
+    return tables_of(study)
 
 
-def test_all_tables_are_made_and_every_row_has_a_cell_for_each_header(made):
-    _, _, tables, statistics = made
-    assert list(tables) == NAMES
-    rows = [Entry(row.name, row.cells[0].text) for row in tables["all-rules"].rows]
-    assert sorted(rows, key=str) == sorted(statistics.entries, key=str)
-    for table in tables.values():
-        assert table.rows
-        assert all(len(row.cells) == len(table.headers) for row in table.rows)
+def tables_of(study):
+    return {table.name: table for table in make_tables(study)}
 
 
-def test_systems_are_scored_by_their_own_rule_and_marked_by_the_statistics(made):
-    _, records, tables, statistics = made
-    own = {record.method: Entry(record.method, record.own_rule) for record in records}
-    for column, measure in enumerate(MEASURES):
-        standing = statistics.standing(list(own.values()), measure)
-        for row in tables["systems"].rows:
-            cell, entry = row.cells[column], own[row.name]
-            assert cell.value == statistics.mean(entry, measure)
-            assert cell.is_best == (standing.stands and entry == standing.best)
-            assert cell.is_tied == bool(
-                entry in standing.tied or (entry == standing.best and standing.tied)
-            )
-            assert cell.more["p"] == standing.p.get(entry)
+def row_of(table, row):
+    """Return the values of a row by header."""
+    place = list(table.rows).index(row)
+    return {column.header: values[place] for column, values in table.values.items()}
+
+
+def test_all_tables_are_made_and_have_rows(tables):
+    assert set(tables) == NAMES
+    assert all(table.rows for table in tables.values())
+
+
+def test_scores_and_marks_are_those_of_the_statistics(study, tables):
+    for table, entries_for in (
+        ("systems", lambda measure: study.own()),
+        ("best-rules", study.by_rule_for),
+    ):
+        for measure, shown in MEASURES.items():
+            entries = entries_for(measure)
+            standing = study.draws.standing(list(entries.values()), measure)
+            header = shown if table == "systems" else f"{shown} (rule {RULE_FOR[measure]})"
+            for name, entry in entries.items():
+                cell = row_of(tables[table], name)[header]
+                assert cell.value == study.draws.mean(entry, measure)
+                is_best = standing.stands and entry == standing.best
+                is_tied = entry in standing.tied or (entry == standing.best and standing.tied)
+                assert cell.mark == ("best" if is_best else "tied" if is_tied else "")
+                assert cell.p == standing.p.get(entry)
 
 
 def test_only_a_best_that_stands_is_best():
     """A perfect system stands; twins of it do not."""
     comparison, records = made_comparison(("br", "set-rnn"), n_documents=60)
-    one, _ = tables_of(comparison, [*records, added(comparison)])
-    two, _ = tables_of(comparison, [*records, added(comparison), added(comparison, "twin")])
-    assert all(cell.is_best for cell in row_of(one["systems"], "mine").cells[: len(MEASURES)])
-    for name in ("mine", "twin"):
-        cells = row_of(two["systems"], name).cells[: len(MEASURES)]
-        assert not any(cell.is_best for cell in cells)
-        assert all(cell.is_tied for cell in cells)
+    one = [*records, added(comparison, "mine")]
+    for runs, mark in ((one, "best"), ([*one, added(comparison, "twin")], "tied")):
+        table = tables_of(Study.of(comparison, runs, 199))["systems"]
+        assert {row_of(table, "mine")[each].mark for each in MEASURES.values()} == {mark}
 
 
-def test_best_rules_score_each_measure_by_its_rule(made):
-    _, _, tables, statistics = made
-    rules = ("f1", "label-f1", "micro-f1", "set", "hamming")
-    for name in ("br", "set-rnn"):
-        cells = row_of(tables["best-rules"], name).cells
-        for cell, measure, rule in zip(cells, MEASURES, rules, strict=True):
-            assert cell.value == statistics.mean(Entry(name, rule), measure)
-    assert all(cell.value in (0, 1) for cell in row_of(tables["best-rules"], "mine").cells)
-
-
-def test_rules_are_of_systems_that_emit_sequences_with_gains_corrected_over_the_table(made):
-    _, _, tables, statistics = made
+def test_rules_are_of_systems_that_emit_sequences_with_gains_corrected_over_the_table(
+    study, tables
+):
     table = tables["rules"]
-    assert [row.name for row in table.rows] == [
-        name for name in ERRORS if find_system(METHODS[name]).emits_sequences
-    ]
+    assert table.rows == [name for name in ERRORS if find_system(METHODS[name]).emits_sequences]
     places = [
-        (row.name, measure, rule)
-        for row in table.rows
+        (name, measure, rule)
         for measure in ("instance_f1", "label_f1", "micro_f1")
         for rule in ("set", "f1")
+        for name in table.rows
     ]
     gains = [
-        statistics.difference(Entry(name, rule), Entry(name, "sequence"), measure)
+        study.draws.difference(Entry(name, rule), Entry(name, "sequence"), measure)
         for name, measure, rule in places
     ]
-    cells = [cell for row in table.rows for cell in row.cells]
     corrected = holm([gain.p for gain in gains])
-    for cell, gain, p in zip(cells, gains, corrected, strict=True):
-        assert (cell.value, cell.more["p"]) == (gain.mean, p)
+    for (name, measure, rule), gain, p in zip(places, gains, corrected, strict=True):
+        cell = row_of(table, name)[f"{MEASURES[measure]}, sequence → {rule}"]
+        assert (cell.value, cell.p) == (gain.mean, p)
 
 
-def test_differences_compare_all_pairs(made):
-    _, records, tables, statistics = made
-    table = tables["differences"]
-    pairs = [(row.name, row.cells[0].text) for row in table.rows]
-    assert len(set(pairs)) == 14 * 13 / 2
-    own = {record.method: Entry(record.method, record.own_rule) for record in records}
-    first, second = own["br"], own["set-rnn"]
-    expected = statistics.pairs([own[name] for name in (*ERRORS, "mine")], "label_f1")
-    cells = table.rows[pairs.index(("br", "set-rnn"))].cells
-    assert (cells[4].value, cells[5].value) == (
-        expected[first, second].mean,
-        expected[first, second].p,
-    )
+def test_differences_compare_all_pairs_and_say_how_many_documents_would_separate_them(
+    study, tables
+):
+    table, n_pairs = tables["differences"], 14 * 13 // 2
+    assert len(set(table.rows)) == n_pairs
+    expected = study.draws.pairs(list(study.own().values()), "label_f1")
+    for pair in table.rows:
+        found = row_of(table, pair)
+        assert found["label-F1"].value == expected[pair].mean
+        assert found["label-F1 p"].value == expected[pair].p
+        assert found["label-F1 p"].tests == n_pairs
+        assert bool(found["label-F1 documents"]) == (expected[pair].p >= 0.05)
+    assert f"{n_pairs} pairs" in table.caption
 
 
-def test_a_level_pair_says_how_many_documents_would_separate_it_and_each_p_its_tests(made):
-    _, _, tables, _ = made
-    table = tables["differences"]
-    n_tests = 14 * 13 / 2
-    for row in table.rows:
-        for p, needed in (row.cells[2:4], row.cells[5:7]):
-            assert p.more["tests"] == n_tests
-            assert bool(needed.text) == (p.value >= 0.05)
-    assert f"{n_tests:.0f} pairs" in table.caption
-    for name in ("systems", "best-rules", "rules", "differences", "unseen-sets"):
-        assert "Holm-corrected over" in tables[name].caption
-
-
-def test_costs_are_means_over_runs_and_empty_for_added_predictions(made):
-    _, records, tables, _ = made
-    cells = row_of(tables["costs"], "set-rnn").cells
-    assert cells[0].value == 60
-    assert not any(cell.text for cell in row_of(tables["costs"], "mine").cells)
+def test_costs_are_means_over_runs_and_empty_for_added_predictions(study, tables):
+    assert row_of(tables["costs"], "set-rnn")["training, seconds"].value == 60
+    assert not any(list(row_of(tables["costs"], "mine").values())[1:])
     seconds = {"set-rnn-0": 10.0, "set-rnn-1": 20.0, "set-rnn-2": 60.0}
     changed = [
         replace(record, costs=replace(record.costs, training_seconds=seconds[record.name]))
-        for record in records
+        for record in study.records
         if record.method == "set-rnn"
     ]
-    other, _ = tables_of(made[0], changed)
-    cell = row_of(other["costs"], "set-rnn").cells[0]
-    assert (cell.value, cell.text, cell.note) == (30, "30", "10 to 60")
+    table = tables_of(Study.of(study.comparison, changed, 99))["costs"]
+    cell = row_of(table, "set-rnn")["training, seconds"]
+    assert (cell.value, cell.text, cell.remark) == (30, "30", "10 to 60")
 
 
-def test_a_system_whose_runs_all_failed_says_why_and_others_go_on_with_those_left():
+def test_a_system_whose_runs_all_failed_says_so_and_others_go_on_with_those_left():
     comparison, records = made_comparison(("br", "set-rnn", "sigmoid"), n_documents=40)
     failure = Failure("MemoryError", "no memory left")
     records = [
@@ -166,12 +141,10 @@ def test_a_system_whose_runs_all_failed_says_why_and_others_go_on_with_those_lef
         else record
         for record in records
     ]
-    tables, _ = tables_of(comparison, records)
-    for name in ("systems", "best-rules", "costs"):
-        cell = row_of(tables[name], "set-rnn").cells[0]
-        assert (cell.text, cell.value) == ("failed", None)
-        assert cell.note == "MemoryError: no memory left"
-    assert row_of(tables["systems"], "sigmoid").cells[0].note.endswith("2 of 3 runs")
+    tables = tables_of(Study.of(comparison, records, 99))
+    assert row_of(tables["systems"], "set-rnn")["instance-F1"] == "failed"
+    assert row_of(tables["best-rules"], "set-rnn")["instance-F1 (rule f1)"] == "failed"
+    assert row_of(tables["systems"], "sigmoid")["instance-F1"].remark == "2 of 3 runs"
     assert "rules" not in tables
 
 
@@ -191,17 +164,144 @@ def test_labels_are_counted_by_hand():
         Record("one", seed, "0", "set", test=TestResults({"set": sets}, {}, {}))
         for seed, sets in enumerate(([[1], [1], [0]], [[1], [0, 1], [1]]))
     ]
-    table = labels_table(comparison, runs)
-    assert [row.name for row in table.rows] == ["b", "a"]  # c has no document
-    documents, of_system = table.rows[0].cells
-    assert documents.value == 3
-    assert of_system.value == pytest.approx((0.8 + 1) / 2)
-    assert "recall 0.833" in of_system.note
-    assert "accepted" not in of_system.note
-    accepting = [
-        replace(run, test=replace(run.test, label_thresholds=limits, n_accepted=[0, 2, 0]))
-        for run, limits in zip(runs, ([None, 0.75, None], [None, 0.85, None]), strict=True)
+    table = labels_table(Study.of(comparison, runs))
+    assert table.rows == [1, 0]  # c has no document
+    found = row_of(table, 1)
+    assert (found["label"], found["documents"]) == ("b", 3)
+    assert found["one"] == pytest.approx((0.8 + 1) / 2)
+
+
+def predict_only(record, documents, truth):
+    """Predict the true set for some documents, and nothing for the others."""
+    sets = [row if number in documents else [] for number, row in enumerate(truth)]
+    return replace(record, test=TestResults({record.own_rule: sets}, {}, {}))
+
+
+def test_recall_and_f1_are_those_of_the_documents_with_unseen_sets():
+    comparison, records = made_comparison(("br", "pcc"), n_documents=100)
+    full = [row for row, labels in enumerate(comparison.truth) if labels]
+    comparison = replace(comparison, unseen_sets=tuple(full[:40]))
+    seen = set(range(100)) - set(full[:40])
+    made = [
+        predict_only(records[0], seen, comparison.truth),
+        predict_only(records[1], set(full[:10]), comparison.truth),
     ]
-    rows = {row.name: row.cells[1].note for row in labels_table(comparison, accepting).rows}
-    assert rows["b"].endswith("accepted from 0.800: 80%")  # 4 of 5 predictions
-    assert rows["a"].endswith("never accepted")
+    table = unseen_sets_table(Study.of(comparison, made))
+    br, pcc = row_of(table, "br"), row_of(table, "pcc")
+    assert br["unseen: recall"].value == 0
+    assert br["seen: F1"].value == 1
+    assert pcc["unseen: recall"].value == pcc["unseen: F1"].value == 0.25
+    assert pcc["unseen: F1"].low < 0.25 < pcc["unseen: F1"].high
+    assert pcc["unseen: recall"].mark == "best"
+    assert not unseen_sets_table(Study.of(replace(comparison, unseen_sets=()), records)).rows
+
+
+def test_keeping_documents_keeps_ids_sets_and_predictions_together():
+    comparison, records = made_comparison(("set-rnn",), n_seeds=1, n_documents=30)
+    some = keep_documents(Study.of(comparison, records), [3, 7])
+    assert some.comparison.ids == (comparison.ids[3], comparison.ids[7])
+    own = records[0].test.predicted["set"]
+    assert some.records[0].test.predicted == {"set": [own[3], own[7]]}
+
+
+def test_a_search_that_misses_half_of_a_set_is_shown_so():
+    comparison, records = made_comparison(("set-rnn",), n_seeds=2, n_documents=60)
+    chosen = [row for row, labels in enumerate(comparison.truth) if len(labels) == 2]
+    exact = np.full(len(chosen), -1.0)
+    sums = SetSums(chosen, [1, 12], [(exact - np.log(2)).tolist(), exact.tolist()], exact.tolist())
+    made = [replace(each, test=replace(each.test, set_sums=sums)) for each in records]
+    table = set_sums_table(Study.of(comparison, made))
+    assert row_of(table, ("set-rnn", 1))["2 labels"] == pytest.approx(0.5)
+    assert row_of(table, ("set-rnn", 12))["2 labels"] == 0
+    assert not set_sums_table(Study.of(comparison, [replace(made[0], test=None)])).rows
+
+
+def test_the_likelihood_of_the_true_set_is_a_column_with_an_interval(study, tables):
+    for name, entry in study.own().items():
+        cell = row_of(tables["systems"], name)[TRUE_SET]
+        if name == "mine":
+            assert cell is None
+        else:
+            assert cell.value == pytest.approx(study.draws.mean(entry, LOG_LIKELIHOOD))
+            assert cell.low < cell.value < cell.high
+
+
+def test_the_data_table_has_the_length_of_documents(tables):
+    found = row_of(tables["data"], tables["data"].rows[0])
+    assert found["words per train document"] == 43.8
+    assert found["test documents with an unseen set"] == 20
+
+
+def test_more_is_accepted_where_less_must_be_right():
+    headers = ["accepted at .80", "accepted at .90", "accepted at .95"]
+    study = Study.of(*made_comparison(("set-rnn", "br"), n_seeds=2))
+    for name in study.systems:
+        shares = [row_of(calibration_table(study), name)[each].value for each in headers]
+        assert shares == sorted(shares, reverse=True)
+    perfect = row_of(calibration_table(Study.of(*compared({"set-rnn": 0.0}))), "set-rnn")
+    assert [perfect[each].value for each in headers] == [1, 1, 1]
+    recorded = study.systems["set-rnn"].recorded("calibration_error_raw")
+    assert perfect["sets: error before"].value == recorded[0]
+
+
+def test_predictions_without_probabilities_have_no_row():
+    comparison, (record,) = made_comparison(("br",), n_documents=40)
+    bare = replace(record, scores={}, test=replace(record.test, probability={}))
+    assert not calibration_table(Study.of(comparison, [bare])).rows
+
+
+def test_measures_in_the_hierarchy_are_those_of_the_records():
+    comparison, records = made_comparison(("br", "pcc"), n_documents=60)
+    values = dict.fromkeys(HIERARCHICAL_MEASURES, 0.5)
+    scored = [replace(each, scores={"test": {each.own_rule: values}}) for each in records]
+    with_tree = replace(comparison, parents={comparison.labels[0]: ["above"]})
+    found = row_of(hierarchy_table(Study.of(with_tree, scored)), "br")
+    assert [found[each] for each in HIERARCHICAL_MEASURES.values()] == [Estimate(0.5)] * len(values)
+    assert not hierarchy_table(Study.of(comparison, records)).rows
+
+
+def test_a_comparison_keeps_its_hierarchy(tmp_path):
+    comparison, _ = made_comparison(("br",), n_documents=20)
+    comparison = replace(comparison, parents={comparison.labels[0]: ["above"]})
+    comparison.save(tmp_path)
+    assert Comparison.load(tmp_path).parents == comparison.parents
+
+
+def spread_case(document, truth, best=("a", "b")):
+    """Return a document whose best sequence is {a}, and whose most probable set is another."""
+    return {
+        "document": document,
+        "id": f"doc-{document}",
+        "truth": truth,
+        "sequences": [
+            {"labels": ["a"], "probability": 0.3},
+            {"labels": list(best), "probability": 0.25},
+            {"labels": list(best)[::-1], "probability": 0.2},
+        ],
+        "sets": [
+            {"labels": list(best), "probability": 0.46, "is_exact": False},
+            {"labels": ["a"], "probability": 0.3, "is_exact": True},
+        ],
+    }
+
+
+def test_a_right_set_unlike_the_best_sequence_is_shown():
+    comparison, records = made_comparison(("seq2seq-rnn", "set-rnn"), 1, 20)
+    wrong, right = spread_case(1, ["c"]), spread_case(2, ["a", "b"])
+    same = spread_case(3, ["a"], best=("a",))
+
+    def shown(first, second):
+        cases = zip(records, (first, second), strict=True)
+        made = [replace(record, cases=found) for record, found in cases]
+        return sequences_table(Study.of(comparison, made))
+
+    table = shown([], [same, wrong, right])
+    assert "doc-2" in table.caption
+    assert [list(map(str, column)) for column in table.values.values()] == [
+        ["a", "a → b", "b → a"],
+        ["0.3", "0.25", "0.2"],
+        ["0.3000", "≥ 0.4600", "≥ 0.4600"],
+        ["", *["the most probable set, the true set"] * 2],
+    ]
+    assert "set-rnn" in shown([right], [wrong]).caption
+    assert not shown([same], [same]).rows

@@ -14,7 +14,7 @@ from setrnn.cli.tables import systems_table
 from setrnn.cli.terminal import note, show, stdout, warn
 
 if TYPE_CHECKING:
-    from setrnn.report.drift import Drift
+    from setrnn.report.summary import Drift
 
 WIDE = 100  # characters of a terminal that has room for the deviations over seeds
 
@@ -45,6 +45,7 @@ def report(
         built = setrnn.build_report(folder, out, beside or [], on_progress, against=against)
     if built.systems is not None:
         stdout.print(systems_table(built.systems, is_narrow=stdout.width < WIDE))
+    show(" ".join(built.answer))
     for each in built.caveats:
         warn(each)
     note(f"Wrote {built.page}, its tables, figures and summary.json")
@@ -63,4 +64,4 @@ def _show_drift(drift: Drift) -> None:
         note(f"Different from the stored comparison: {each}")
     if drift.missing:
         note(f"Stored, but not run here: {', '.join(drift.missing)}")
-    note(f"{len(drift.drifted)} of {len(drift.table.rows)} scores have drifted.")
+    note(f"{len(drift.drifted)} of {drift.n_scores} scores have drifted.")

@@ -307,12 +307,12 @@ def systems_table(found: report.Table, is_narrow: bool) -> Table:
 
     def cell(each: report.Cell) -> Text:
         text = each.text.partition(" ± ")[0] if is_narrow else each.text
-        return Text(text, "bold" if each.is_best else "underline" if each.is_tied else "")
+        return Text(text, {"best": "bold", "tied": "underline"}.get(each.mark, ""))
 
     return make_table(
         found.title,
-        [found.row_header, *(_wrap(header) for header in found.headers)],
-        ([row.name, *map(cell, row.cells)] for row in found.rows),
+        [_wrap(column.header.replace("(rule ", "(")) for column in found.values],
+        ([cell(each) for each in row] for row in found.cells),
         box=box.SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,

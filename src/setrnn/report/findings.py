@@ -4,23 +4,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
-from setrnn.comparison.records import Comparison, LabelSets, Record
-from setrnn.comparison.statistics import LEVEL, Bootstrap, Difference, Entry, bootstrap, holm
+from setrnn.comparison.records import LabelSets
+from setrnn.comparison.statistics import LEVEL, Difference, Entry, holm
 from setrnn.metrics import MEASURES
-from setrnn.report.systems import CLASSICAL, RECURRENT, System, Values, group_by_system
-from setrnn.report.table import Cell, Row, Table
+from setrnn.report.study import CLASSICAL, RECURRENT, Study, Values
+from setrnn.report.table import Column, Estimate, Table
 from setrnn.report.wording import format_change, format_p, format_score
 
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "not shown"
 PAPERS_MEASURES = ("instance_f1", "label_f1")
 NEGLIGIBLE = 0.005  # a gain whose interval ends below it does not count as a gain
 ENTROPY_ORDER = ("seq2seq-rnn", "vinyals-max", "set-rnn", "vinyals-uniform")
+
+Comparing = tuple[str, str, Difference]  # what is compared, by which measure
+Look = Callable[[Study], Iterator[Comparing]]  # yields nothing where a system is missing
 
 
 @dataclass(frozen=True)
@@ -35,46 +38,8 @@ class Finding:
     verdict: str
 
 
-@dataclass(frozen=True)
-class Study:
-    """The systems of a comparison that succeeded, and their statistics."""
-
-    comparison: Comparison
-    systems: Mapping[str, System]
-    bootstrap: Bootstrap
-
-    def own(self, *names: str) -> list[Entry]:
-        """Return those of the named systems that are there, each by its own rule."""
-        return [Entry(name, self.systems[name].own_rule) for name in names if name in self.systems]
-
-    def compare(self, first: Entry, second: Entry, measure: str) -> Comparing:
-        """Compare two entries by a measure."""
-        names = [each.system for each in (first, second)]
-        if names[0] == names[1]:
-            names = [f"{names[0]}: rule {first.rule}", f"rule {second.rule}"]
-        found = self.bootstrap.difference(first, second, measure)
-        return " minus ".join(names), MEASURES[measure], found
-
-    def compare_with_best(self, own: Entry, rivals: Sequence[Entry], measure: str) -> Comparing:
-        """Compare an entry with the best of others; p is Holm-corrected for their number."""
-        standing = self.bootstrap.standing([own, *rivals], measure)
-        best = self.rank(rivals, measure)[0]
-        what, name, found = self.compare(own, best, measure)
-        return what, name, replace(found, p=standing.p[best if standing.best == own else own])
-
-    def rank(self, entries: Sequence[Entry], measure: str) -> list[Entry]:
-        """Sort entries in descending order of a measure."""
-        return sorted(entries, key=lambda entry: -self.bootstrap.mean(entry, measure))
-
-
-Comparing = tuple[str, str, Difference]  # what is compared, by which measure
-Look = Callable[[Study], Iterator[Comparing]]  # yields nothing where a system is missing
-
-
-def find(comparison: Comparison, records: Sequence[Record], bootstrap: Bootstrap) -> list[Finding]:
+def find(study: Study) -> list[Finding]:
     """Test the paper's findings; those about missing systems are left out."""
-    systems = {each.name: each for each in group_by_system(comparison, records).all}
-    study = Study(comparison, systems, bootstrap)
     findings = []
     for name, (claim, look) in PAPERS_FINDINGS.items():
         compared = list(look(study))
@@ -105,6 +70,15 @@ def judge(found: Difference, is_gain_denied: bool = False) -> str:
 
 def findings_table(findings: Sequence[Finding]) -> Table:
     """Make the table of the paper's findings, one comparison per row."""
+
+    def difference(finding: Finding) -> Estimate:
+        found = finding.difference
+        return Estimate(found.mean, low=found.low, high=found.high)
+
+    def p_value(finding: Finding) -> Estimate:
+        p = finding.difference.p
+        return Estimate(p, text=format_p(p).removeprefix("p ").removeprefix("= "))
+
     return Table(
         name="findings",
         title="The paper's findings",
@@ -115,49 +89,58 @@ def findings_table(findings: Sequence[Finding]) -> Table:
             "does not end below .005. Does not hold: it is below zero, p < .05. Not shown: "
             "neither; the interval gives how large a difference can still be."
         ),
-        headers=["comparison", "measure", "difference", "p", "verdict"],
-        rows=[_make_row(each) for each in findings],
-        row_header="finding",
-    )
-
-
-def _make_row(finding: Finding) -> Row:
-    found = finding.difference
-    low, high = format_change(found.low), format_change(found.high)
-    numbers = {"low": found.low, "high": found.high}
-    return Row(
-        finding.claim,
-        [
-            Cell(finding.compared),
-            Cell(finding.measure),
-            Cell(format_change(found.mean), found.mean, note=f"{low} to {high}", more=numbers),
-            Cell(format_p(found.p).removeprefix("p ").removeprefix("= "), found.p),
-            Cell(finding.verdict),
+        columns=[
+            Column("finding", lambda each: str(each.claim)),
+            Column("comparison", lambda each: str(each.compared)),
+            Column("measure", lambda each: str(each.measure)),
+            Column("difference", difference, format_change),
+            Column("p", p_value),
+            Column("verdict", lambda each: str(each.verdict)),
         ],
+        rows=findings,
     )
+
+
+def _compare(study: Study, first: Entry, second: Entry, measure: str) -> Comparing:
+    names = [each.system for each in (first, second)]
+    if names[0] == names[1]:
+        names = [f"{names[0]}: rule {first.rule}", f"rule {second.rule}"]
+    found = study.draws.difference(first, second, measure)
+    return " minus ".join(names), MEASURES[measure], found
+
+
+def _compare_with_best(
+    study: Study, own: Entry, rivals: Sequence[Entry], measure: str
+) -> Comparing:
+    """Compare an entry with the best of others; p is Holm-corrected for their number."""
+    standing = study.draws.standing([own, *rivals], measure)
+    best = max(rivals, key=lambda entry: study.draws.mean(entry, measure))
+    what, name, found = _compare(study, own, best, measure)
+    return what, name, replace(found, p=standing.p[best if standing.best == own else own])
 
 
 def _compare_set_rnn_with_the_best_other(study: Study) -> Iterator[Comparing]:
-    own, others = study.own("set-rnn"), study.own(*(set(RECURRENT) - {"set-rnn"}))
+    own = study.own("set-rnn")
+    others = study.own(*(name for name in RECURRENT if name != "set-rnn"))
     for measure in PAPERS_MEASURES if own and others else ():
-        yield study.compare_with_best(own[0], others, measure)
+        yield _compare_with_best(study, own["set-rnn"], list(others.values()), measure)
 
 
 def _compare_the_median_with_the_best_classical(study: Study) -> Iterator[Comparing]:
     recurrent, classical = study.own(*RECURRENT), study.own(*CLASSICAL)
     for measure in PAPERS_MEASURES if recurrent and classical else ():
-        ranked = study.rank(recurrent, measure)
+        ranked = sorted(recurrent.values(), key=lambda each: -study.draws.mean(each, measure))
         median = ranked[len(ranked) // 2]  # more than half are as good as this one
-        yield study.compare_with_best(median, classical, measure)
+        yield _compare_with_best(study, median, list(classical.values()), measure)
 
 
-def _compare(first: str, second: str) -> Look:
+def _compare_systems(first: str, second: str) -> Look:
     """Compare two systems, each by its own rule."""
 
     def look(study: Study) -> Iterator[Comparing]:
         entries = study.own(first, second)
         for measure in PAPERS_MEASURES if len(entries) == 2 else ():
-            yield study.compare(entries[0], entries[1], measure)
+            yield _compare(study, entries[first], entries[second], measure)
 
     return look
 
@@ -167,8 +150,8 @@ def _compare_set_with_sequence(system: str) -> Look:
 
     def look(study: Study) -> Iterator[Comparing]:
         rules = Entry(system, "set"), Entry(system, "sequence")
-        for measure in PAPERS_MEASURES if {*rules} <= {*study.bootstrap.entries} else ():
-            yield study.compare(*rules, measure)
+        for measure in PAPERS_MEASURES if {*rules} <= {*study.draws.entries} else ():
+            yield _compare(study, *rules, measure)
 
     return look
 
@@ -186,7 +169,7 @@ def _compare_gains_by_size(study: Study) -> Iterator[Comparing]:
             larger, smaller = (
                 np.where(is_kept, gains, np.nan) for is_kept in (sizes > middle, sizes <= middle)
             )
-            found = study.bootstrap.compare_means(name, larger, name, smaller)
+            found = study.draws.compare_means(name, larger, name, smaller)
             what = f"{name}: gain on sets of more than {middle} minus that on others"
             yield what, "instance-F1", found
 
@@ -206,21 +189,19 @@ def _compare_rare_labels(study: Study) -> Iterator[Comparing]:
     def keep(sets: LabelSets) -> LabelSets:
         return [[place[label] for label in row if label in place] for row in sets]
 
-    kept = replace(
-        study.comparison,
+    kept = study.with_sets(
+        keep,
         labels=tuple(study.comparison.labels[label] for label in rare),
         label_counts=tuple(int(counts[label]) for label in rare),
-        truth=keep(study.comparison.truth),
     )
-    runs = [run for each in entries for run in study.systems[each.system].runs]
-    draws = bootstrap(kept, [run.with_own_sets(keep) for run in runs])
-    what = f"{entries[0].system} minus {entries[1].system}, {len(rare)} rarest labels"
-    yield what, MEASURES["label_f1"], draws.difference(entries[0], entries[1], "label_f1")
+    first, second = entries.values()
+    what, measure, difference = _compare(kept, first, second, "label_f1")
+    yield f"{what}, {len(rare)} rarest labels", measure, difference
 
 
 def _compare_entropies(study: Study) -> Iterator[Comparing]:
     """Compare the entropies on documents with two predicted labels or more in both systems."""
-    values = {name: _list_entropies(study.systems.get(name)) for name in ENTROPY_ORDER}
+    values = {name: _list_entropies(study, name) for name in ENTROPY_ORDER}
     for second, first in pairwise(ENTROPY_ORDER):
         one, other = values[first], values[second]
         if one is None or other is None:
@@ -228,13 +209,14 @@ def _compare_entropies(study: Study) -> Iterator[Comparing]:
         is_known = np.isfinite(one).all(axis=0) & np.isfinite(other).all(axis=0)
         if is_known.sum() > 1:
             one, other = (np.where(is_known, each, np.nan) for each in (one, other))
-            found = study.bootstrap.compare_means(first, one, second, other)
+            found = study.draws.compare_means(first, one, second, other)
             yield f"{first} minus {second}", "entropy over orders", found
 
 
-def _list_entropies(system: System | None) -> Values | None:
+def _list_entropies(study: Study, name: str) -> Values | None:
     """Return the entropy over the orders of each predicted set, (R, n); NaN where unknown."""
-    rows = [] if system is None else [test.order_entropy for test in system.tests]
+    tests = study.systems[name].tests if name in study.systems else ()
+    rows = [test.order_entropy for test in tests]
     return np.array(rows, dtype=np.float64) if rows and None not in rows else None
 
 
@@ -250,7 +232,7 @@ PAPERS_FINDINGS: dict[str, tuple[str, Look]] = {
     ),
     "max-needs-a-start": (
         "vinyals-max needs its start from vinyals-uniform",
-        _compare("vinyals-max", "vinyals-max-direct"),
+        _compare_systems("vinyals-max", "vinyals-max-direct"),
     ),
     "set-helps-set-rnn": (
         "Predicting the set instead of the sequence helps set-rnn",

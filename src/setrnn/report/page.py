@@ -1,189 +1,224 @@
-"""The report as one HTML file: it needs no network, fits a phone, and prints."""
+"""The report as one HTML file: the answer on one screen, all else folded below it."""
 
 from __future__ import annotations
 
-import base64
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
+from statistics import fmean
 
 from markupsafe import Markup
 
 from setrnn import __version__
-from setrnn.comparison.records import Comparison, Record
-from setrnn.config import flatten
-from setrnn.report.case_studies import CaseStudies
+from setrnn.comparison.statistics import Entry, documents_needed
+from setrnn.metrics import MEASURES
+from setrnn.report.drawing import in_page_colours
 from setrnn.report.figures import Figure
+from setrnn.report.study import Study
+from setrnn.report.summary import SETTINGS, split_settings
 from setrnn.report.table import Table
+from setrnn.report.tables import MAIN
 from setrnn.report.templates import render
-from setrnn.report.wording import format_count
-
-MAIN = "systems"
-# The sections: name, title, and the table of a section that shows one.
-SECTIONS = (
-    ("systems", "The systems", MAIN),
-    ("findings", "Do the paper's findings hold on this data?", "findings"),
-    ("prediction", "Predicting the set instead of the sequence", "rules"),
-    ("figures", "Figures", ""),
-    ("rules", "Rules: the best set for each measure", "best-rules"),
-    ("unseen", "Label sets that train does not have", "unseen-sets"),
-    ("hierarchy", "In the hierarchy of the labels", "hierarchy"),
-    ("calibration", "Can probabilities be trusted?", "calibration"),
-    ("sums", "What a search misses of a set", "set-sums"),
-    ("cases", "Case studies", ""),
-    ("costs", "Costs", "costs"),
-    ("tables", "More tables", ""),
-    ("settings", "Commands and settings", ""),
-    ("reading", "How to read the statistics", ""),
-    ("files", "Files", ""),
+from setrnn.report.wording import (
+    format_change,
+    format_count,
+    format_documents,
+    format_duration,
+    format_p,
+    format_score,
+    join_names,
 )
-LONG_TEXT = 30  # characters; longer cells wrap
-FORM_NAMES = {"csv": "CSV", "md": "Markdown"}
-SETTINGS = {
-    "treatment": "How the runs were treated",
-    "environment": "Where they ran",
-    "config": "Settings",
-}
-VARYING = ("seed", "time", "started", "ended", "finished", "date")  # different in every run
 
-
-@dataclass(frozen=True)
-class Content:
-    """All that the page shows."""
-
-    comparison: Comparison
-    records: Sequence[Record]
-    caveats: Sequence[str]
-    tables: Sequence[Table]
-    figures: Sequence[Figure]
-    files: Mapping[str, str]  # of tables, by name: systems.csv
-
-
-@dataclass(frozen=True)
-class ShownTable:
-    """A table as the page shows it."""
-
-    table: Table
-    columns: Mapping[int, bool]  # the columns that are not empty; whether they hold numbers
-    has_notes: bool
-    downloads: Sequence[tuple[str, str, str]]  # file name, form, and link with the whole content
-    long_text: int = LONG_TEXT
+MEASURE = "instance_f1"  # that the answer is about
+OTHER_MEASURES = ("label_f1", "subset_accuracy")
+MOST_NAMED = 4  # of the systems that are level with the best
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page, and its entry in the contents."""
+    """A folded section of the page: the names of its figures and tables."""
 
     name: str
     title: str
-    table: ShownTable | None = None
+    about: str
+    figures: Sequence[str]
+    tables: Sequence[str]
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Settings by dotted name: those equal in all runs, and those that differ."""
+SECTIONS = (
+    Section(
+        "sets",
+        "Sets against sequences",
+        "what is gained by predicting the most probable set instead of the most probable sequence",
+        ("set-size",),
+        ("rules", "unseen-sets"),
+    ),
+    Section(
+        "labels",
+        "Which labels",
+        "how well rare and frequent labels are predicted",
+        ("rare-labels",),
+        ("labels", "hierarchy"),
+    ),
+    Section(
+        "accepted",
+        "What can be accepted",
+        "whether probabilities can be trusted, and how many predictions need no review",
+        ("accepted",),
+        ("calibration",),
+    ),
+    Section(
+        "orders",
+        "Orders",
+        "how a set spreads over the orders of its labels, and what a search misses of it",
+        ("entropy",),
+        ("set-sums",),
+    ),
+    Section(
+        "paper",
+        "The paper's tables",
+        "whether its findings hold on this data, and its Tables 1, 2 and 4",
+        (),
+        ("findings", "objectives", "systems", "sequences"),
+    ),
+    Section(
+        "details",
+        "Details",
+        "all pairs, costs, the data, settings, how to read the statistics",
+        ("learning",),
+        ("joint-systems", "differences", "costs", "data"),
+    ),
+)
 
-    common: Mapping[str, str]
-    differing: Mapping[str, Mapping[str, Sequence[str]]]  # by name, then by value: the systems
 
-
-def render_page(content: Content) -> str:
-    """Return the whole page."""
-    shown = {table.name: show_table(table, content.files) for table in content.tables if table.rows}
-    own_tables = [table for _, _, table in SECTIONS if table]
-    more_tables = [table for name, table in shown.items() if name not in own_tables]
-    has_content = {"figures": bool(content.figures), "tables": bool(more_tables)}
+def render_page(
+    study: Study,
+    answer: Sequence[str],
+    caveats: Sequence[str],
+    tables: Sequence[Table],
+    figures: Sequence[Figure],
+    files: Sequence[str],
+) -> str:
+    """Return the whole page; `files` are those beside it that it links to."""
+    shown = {table.name: table for table in tables if table.rows}
+    drawn = {figure.name: figure for figure in figures}
+    main = shown.pop(MAIN).sorted_by(f"{MEASURES[MEASURE]} (rule f1)") if study.systems else None
     sections = [
-        Section(name, title, shown.get(table))
-        for name, title, table in SECTIONS
-        if (table in shown if table else has_content.get(name, True))
+        (
+            section,
+            [drawn[name] for name in section.figures if name in drawn],
+            [shown[name] for name in section.tables if name in shown],
+        )
+        for section in SECTIONS
     ]
     return render(
         "report.html",
-        title=f"Systems compared on {content.comparison.data}",
-        summary=_summarise(content),
+        title=f"Systems compared on {study.comparison.data}",
+        about=_describe_comparison(study),
         version=__version__,
-        sections=sections,
-        comparison=content.comparison,
-        caveats=content.caveats,
-        has_runs=any(record.test is not None for record in content.records),
-        figures=content.figures,
+        answer=answer,
+        caveats=caveats,
+        main=main,
+        overview=drawn.get("systems"),
+        sections=[each for each in sections if each[1] or each[2]],
         # The texts of a figure were escaped when it was drawn.
-        drawings={figure.name: Markup(figure.svg) for figure in content.figures},
-        cases=CaseStudies.choose(content.records),
-        more_tables=more_tables,
+        drawings={figure.name: Markup(in_page_colours(figure.svg)) for figure in figures},
+        comparison=study.comparison,
         settings=[
-            (title, split_settings(content.records, field)) for field, title in SETTINGS.items()
+            (title, split_settings(study.records, field)) for field, title in SETTINGS.items()
         ],
-        files=list(content.files),
+        files=files,
         count=format_count,
     )
 
 
-def show_table(table: Table, files: Mapping[str, str]) -> ShownTable:
-    """Choose the columns that are not empty, and link to the files of a table.
+def write_answer(study: Study) -> list[str]:
+    """Say in sentences which system to use, by how much it is ahead, and how sure that is."""
+    entries = study.by_rule_for(MEASURE)
+    if not entries:
+        return ["No run succeeded: there is nothing to compare."]
+    draws = study.draws
+    standing = draws.standing(list(entries.values()), MEASURE)
+    best, others = standing.best, list(standing.p)
+    score = draws.summary(best, MEASURE)
+    lead = ""
+    if others:
+        second = max(others, key=lambda each: draws.mean(each, MEASURE))
+        ahead = score.mean - draws.mean(second, MEASURE)
+        lead = f", {format_change(ahead).lstrip('+')} above {second.system}, the next"
+    answer = [
+        f"Use {best.system}.",
+        f"It has the highest {MEASURES[MEASURE]} on the {study.n_documents:,} test documents: "
+        f"{format_score(score.mean)} (95% interval {format_score(score.low)} to "
+        f"{format_score(score.high)}){lead}.",
+    ]
+    if standing.stands:
+        p = format_p(max(standing.p.values()))
+        answer.append(f"This is sure: it is significantly better than every other system ({p}).")
+    elif others:
+        answer += _describe_tied(study, best, [each for each in others if each in standing.tied])
+    answer += _describe_other_measures(study, best.system)
+    if costs := _describe_costs(study, best.system):
+        answer.append(f"{best.system} {costs}.")
+    return answer
 
-    The links contain the files, so that they work when the page is alone.
-    """
-    columns = {
-        column: any(row.cells[column].value is not None for row in table.rows)
-        for column in range(len(table.headers))
-        if any(row.cells[column].text for row in table.rows)
+
+def _describe_tied(study: Study, best: Entry, tied: Sequence[Entry]) -> list[str]:
+    """Name the systems that may be as good as the best, and what would separate them."""
+    names = [each.system for each in tied]
+    first = join_names(names) if len(names) <= MOST_NAMED else format_count(len(names), "system")
+    verb = "is" if len(names) == 1 else "are"
+    said = [f"This is not sure: {first} {verb} not significantly different from it."]
+    times = {
+        name: fmean(seconds)
+        for name in [best.system, *names]
+        if (seconds := study.systems[name].cost("training_seconds"))
     }
-    downloads = []
-    for name, text in files.items():
-        stem, _, form = name.rpartition(".")
-        if stem == table.name:
-            content = base64.b64encode(text.encode()).decode()
-            link = f"data:text/plain;charset=utf-8;base64,{content}"
-            downloads.append((name, FORM_NAMES[form], link))
-    has_notes = any(cell.note for row in table.rows for cell in row.cells)
-    return ShownTable(table, columns, has_notes, downloads)
+    quickest = min(times, key=lambda name: times[name], default=best.system)
+    if quickest != best.system:
+        said.append(
+            f"The quickest of these is {quickest}, which {_describe_costs(study, quickest)}."
+        )
+    closest = max(tied, key=lambda each: study.draws.mean(each, MEASURE))
+    needed = documents_needed(study.draws, best, closest, MEASURE, len(study.systems) - 1)
+    if isfinite(needed.n_documents):
+        seeds = " and more seeds" if needed.needs_seeds else ""
+        said.append(
+            f"It would take about {format_documents(needed.n_documents)} test documents{seeds} to "
+            f"tell {best.system} from {closest.system}."
+        )
+    return said
 
 
-def split_settings(records: Sequence[Record], field: str) -> Settings:
-    """Separate the settings that are equal in all runs from those that differ.
-
-    `field` is config, treatment or environment. Different values of one system are listed
-    together; a system without a setting is left out of it.
-    """
-    found: dict[str, dict[str, list[str]]] = {}
-    for record in records:
-        if record.is_added:
-            continue
-        for name, value in flatten(getattr(record, field)).items():
-            values = found.setdefault(name, {}).setdefault(record.method, [])
-            if (text := _format_setting(value)) not in values:
-                values.append(text)
-    common: dict[str, str] = {}
-    differing: dict[str, dict[str, list[str]]] = {}
-    for name, by_system in found.items():
-        if name.rpartition(".")[2] in VARYING:
-            continue
-        distinct = {tuple(values) for values in by_system.values()}
-        if len(distinct) == 1 and len(next(iter(distinct))) == 1:
-            common[name] = next(iter(distinct))[0]
-        else:
-            for system, values in by_system.items():
-                differing.setdefault(name, {}).setdefault(" / ".join(values), []).append(system)
-    return Settings(common, differing)
+def _describe_other_measures(study: Study, chosen: str) -> list[str]:
+    """Name the systems that are better by another measure."""
+    better = []
+    for measure in OTHER_MEASURES:
+        entries = study.by_rule_for(measure)
+        first = max(entries.values(), key=lambda each: study.draws.mean(each, measure))
+        if first.system != chosen:
+            score = format_score(study.draws.mean(first, measure))
+            better.append(f"{MEASURES[measure]} is highest with {first.system} ({score})")
+    text = join_names(better)
+    return [f"{text[0].upper()}{text[1:]}."] if better else []
 
 
-def _summarise(content: Content) -> str:
+def _describe_costs(study: Study, name: str) -> str:
+    seconds = study.systems[name].cost("training_seconds")
+    speeds = study.systems[name].cost("prediction_documents_per_second")
+    if not seconds or not speeds:
+        return ""
+    return f"trains in {format_duration(fmean(seconds))} and tags {fmean(speeds):,.0f} documents/s"
+
+
+def _describe_comparison(study: Study) -> str:
     """Write the line below the title: the systems, the runs, the data."""
-    comparison = content.comparison
-    succeeded = [record for record in content.records if record.test is not None]
-    systems = len({record.method for record in succeeded})
+    comparison = study.comparison
+    n_runs = sum(len(system.runs) for system in study.systems.values())
     train, valid = (comparison.n_documents.get(part, 0) for part in ("train", "valid"))
     kind = "synthetic documents" if comparison.synthetic else "documents"
     return (
-        f"{format_count(systems, 'system')}, {format_count(len(succeeded), 'run')}, "
+        f"{format_count(len(study.systems), 'system')}, {format_count(n_runs, 'run')}, "
         f"{format_count(comparison.n_labels, 'label')}; {train:,} train, {valid:,} valid and "
-        f"{len(comparison.truth):,} test {kind}."
+        f"{study.n_documents:,} test {kind}."
     )
-
-
-def _format_setting(value: object) -> str:
-    if value is None:
-        return "none"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

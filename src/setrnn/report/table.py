@@ -1,68 +1,142 @@
-"""A table of a report, and its forms: Markdown and CSV."""
+"""A table of a report: each column is described once, and written as Markdown, CSV and HTML."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
+
+import numpy as np
+
+from setrnn.report.wording import format_p, format_score
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and what is known of it."""
+
+    value: float
+    std: float | None = None  # over seeds
+    low: float | None = None  # the 95% interval
+    high: float | None = None
+    p: float | None = None
+    tests: int | None = None  # for whose number p is corrected
+    mark: str = ""  # "best": better than all others of its column; "tied": perhaps the best
+    text: str = ""  # instead of the number
+    remark: str = ""
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Estimate | None:
+        """Return the mean and the standard deviation of the values of runs; None without any."""
+        if not values:
+            return None
+        std = float(np.std(values, ddof=1)) if len(values) > 1 else None
+        return cls(float(np.mean(values)), std)
+
+
+Value = str | float | Estimate | None
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column of a table: its header, how to get its value from a row, how to write it."""
+
+    header: str
+    get: Callable[[Any], Value]
+    format: Callable[[float], str] = format_score
+    direction: str = ""  # which values are better: "higher", "lower" or "" for neither
+
+    def show(self, value: Value) -> Cell:
+        """Write a value for people."""
+        if value is None or isinstance(value, str):
+            return Cell(value or "")
+        if not isinstance(value, Estimate):
+            return Cell(self.format(value), float(value))
+        text = value.text or self.format(value.value)
+        if value.std is not None and not value.text:
+            text += f" ± {self.format(value.std)}"
+        notes = []
+        if value.low is not None and value.high is not None:
+            notes.append(f"95% {self.format(value.low)} to {self.format(value.high)}")
+        if value.p is not None:
+            notes.append(format_p(value.p))
+        if value.remark:
+            notes.append(value.remark)
+        return Cell(text, value.value, value.mark, tuple(notes))
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table."""
+    """A value as people read it."""
 
-    text: str  # as people read it: ".741 ± .002"
-    value: float | None = None  # the number to sort by; None where there is none
-    is_best: bool = False  # significantly better than all others of its column
-    is_tied: bool = False  # not significantly different from the best of its column
-    note: str = ""  # the 95% interval, the p-value; parts are separated by "; "
-    more: Mapping[str, float | None] = field(default_factory=dict)  # as numbers: std, low, high, p
-
-
-NO_CELL = Cell("")
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of a table: its name and its cells."""
-
-    name: str
-    cells: Sequence[Cell]
+    text: str  # ".741 ± .002"
+    value: float | None = None  # the number to sort by
+    mark: str = ""
+    notes: tuple[str, ...] = ()  # the interval, the p-value
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table: one header per cell, and the rows."""
+    """A table; its columns get their values from the rows, whatever these are."""
 
     name: str  # of its files: "systems" becomes systems.csv and systems.md
     title: str
     caption: str  # how to read the table
-    headers: Sequence[str]
-    rows: Sequence[Row]
-    row_header: str = "system"
-    groups: Sequence[tuple[str, int]] = ()  # above the headers: a name, and how many it spans
+    columns: Sequence[Column]  # the first one names the rows
+    rows: Sequence[Any]
+
+    @cached_property
+    def values(self) -> Mapping[Column, Sequence[Value]]:
+        """The values of each column that has any."""
+        found = {column: [column.get(row) for row in self.rows] for column in self.columns}
+        return {
+            column: values
+            for column, values in found.items()
+            if any(each is not None and each != "" for each in values)
+        }
 
     @property
-    def full_headers(self) -> list[str]:
-        """The headers, each after the name of its group."""
-        groups = [name for name, n in self.groups for _ in range(n)] or [""] * len(self.headers)
-        return [
-            f"{group} {header}".strip() for group, header in zip(groups, self.headers, strict=True)
-        ]
+    def cells(self) -> list[list[Cell]]:
+        """The cells of each row."""
+        columns = [[column.show(each) for each in values] for column, values in self.values.items()]
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    def sorted_by(self, header: str) -> Table:
+        """Return the table with the best rows of a column first, those without a number last."""
+        column = next(each for each in self.columns if each.header == header)
+        sign = 1 if column.direction == "lower" else -1
+
+        def key(row: Any) -> float:  # noqa: ANN401 (whatever the columns take)
+            value = column.show(column.get(row)).value
+            return np.inf if value is None else sign * value
+
+        return replace(self, rows=sorted(self.rows, key=key))
 
 
 def to_markdown(table: Table) -> str:
     """Write a table as Markdown, with tied cells in italics instead of underlined."""
-    headers = [table.row_header, *table.full_headers]
-    lines = [_markdown_row(map(_markdown_text, headers)), _markdown_row(["---"] * len(headers))]
-    lines += [
-        _markdown_row([_markdown_text(row.name), *map(_markdown_cell, row.cells)])
-        for row in table.rows
-    ]
-    caption = _markdown_text(table.caption.replace("Underlined", "In italics"))
-    return "\n".join([f"**{_markdown_text(table.title)}.** {caption}", "", *lines]) + "\n"
+    headers = [_escape(column.header) for column in table.values]
+    lines = [_markdown_row(headers), _markdown_row(["---"] * len(headers))]
+    lines += [_markdown_row(map(_markdown_cell, row)) for row in table.cells]
+    caption = _escape(table.caption.replace("Underlined", "In italics"))
+    return "\n".join([f"**{_escape(table.title)}.** {caption}", "", *lines]) + "\n"
+
+
+def _markdown_row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _markdown_cell(cell: Cell) -> str:
+    around = {"best": "**", "tied": "*"}.get(cell.mark, "")
+    return f"{around}{_escape(cell.text)}{around}"
+
+
+def _escape(text: str) -> str:
+    plain = " ".join(text.split())
+    return "".join("\\" + each if each in "\\|*_`<[" else each for each in plain)
 
 
 def to_csv(table: Table) -> str:
@@ -72,48 +146,30 @@ def to_csv(table: Table) -> str:
     follow where they are known; `X mark` is "best" or "tied"; `X text` is the text of a cell
     without a value, such as "failed".
     """
-    columns: list[tuple[str, list[Any]]] = [(table.row_header, [row.name for row in table.rows])]
-    for number, header in enumerate(table.full_headers):
-        columns += _csv_columns(header, [row.cells[number] for row in table.rows])
+    columns: dict[str, list[str]] = {}
+    for column, values in table.values.items():
+        header = column.header
+        if all(each is None or isinstance(each, str) for each in values):
+            columns[header] = [str(each or "") for each in values]
+            continue
+        known = [
+            each if isinstance(each, Estimate) else Estimate(each)
+            for each in (
+                np.nan if each is None or isinstance(each, str) else each for each in values
+            )
+        ]
+        columns[header] = ["" if np.isnan(each.value) else str(float(each.value)) for each in known]
+        for name in ("std", "low", "high", "p", "tests", "mark"):
+            more = [getattr(each, name) for each in known]
+            if any(each not in (None, "") for each in more):
+                columns[f"{header} {name}"] = ["" if each is None else str(each) for each in more]
+        if any(isinstance(each, str) and each for each in values):
+            columns[f"{header} text"] = [each if isinstance(each, str) else "" for each in values]
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([name for name, _ in columns])
-    writer.writerows(zip(*(values for _, values in columns), strict=True))
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
     return stream.getvalue()
 
 
-def _markdown_row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _markdown_text(text: str) -> str:
-    plain = " ".join(text.split())
-    return "".join("\\" + each if each in "\\|*_`<[" else each for each in plain)
-
-
-def _markdown_cell(cell: Cell) -> str:
-    text = _markdown_text(cell.text)
-    if cell.is_best:
-        return f"**{text}**"
-    return f"*{text}*" if cell.is_tied and text else text
-
-
-def _csv_columns(header: str, cells: Sequence[Cell]) -> list[tuple[str, list[Any]]]:
-    if all(cell.value is None for cell in cells):
-        return [(header, [cell.text for cell in cells])]
-    columns: list[tuple[str, list[Any]]] = [(header, [_csv_value(cell.value) for cell in cells])]
-    columns += [
-        (f"{header} {name}", [_csv_value(cell.more.get(name)) for cell in cells])
-        for name in dict.fromkeys(name for cell in cells for name in cell.more)
-    ]
-    if any(cell.is_best or cell.is_tied for cell in cells):
-        marks = ["best" if cell.is_best else "tied" if cell.is_tied else "" for cell in cells]
-        columns.append((f"{header} mark", marks))
-    if any(cell.value is None and cell.text for cell in cells):
-        texts = [cell.text if cell.value is None else "" for cell in cells]
-        columns.append((f"{header} text", texts))
-    return columns
-
-
-def _csv_value(value: float | None) -> str:
-    return "" if value is None else repr(float(value))
+FORMS = {"csv": to_csv, "md": to_markdown}

@@ -1,125 +1,130 @@
-"""All tables of a report, and one table over several comparisons."""
+"""The other tables: what was compared, on which data, at which cost, and what can be trusted."""
+
+# R runs, n documents, L labels
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
-from setrnn.comparison.records import Comparison, Record, order_systems
-from setrnn.comparison.statistics import Bootstrap
 from setrnn.methods import METHODS
-from setrnn.metrics import MEASURES
-from setrnn.report.calibration_table import calibration_table
-from setrnn.report.hierarchy_table import hierarchy_table
-from setrnn.report.label_table import labels_table
-from setrnn.report.score_tables import (
+from setrnn.report.scores import (
     MARKS,
-    all_rules_table,
-    best_rules_table,
+    NAME,
+    best_rules_columns,
     differences_table,
-    make_rows,
-    make_score_column,
-    own_entries,
+    hierarchy_table,
     rules_table,
     systems_table,
+    unseen_sets_table,
 )
-from setrnn.report.set_tables import set_sums_table, unseen_sets_table
-from setrnn.report.table import NO_CELL, Cell, Row, Table
+from setrnn.report.study import Study, System
+from setrnn.report.table import Column, Estimate, Table, Value
+from setrnn.report.templates import format_probability
+from setrnn.report.wording import format_decimal
+from setrnn.tagging.trust.acceptance import fit_acceptance
 
-ADDED = ("added: predictions made elsewhere", "as they were given")
+Found = Mapping[str, Any]  # a sequence or a set of an explained document
+
+MAIN = "best-rules"
+MOST_LABELS, MOST_SEQUENCES = 50, 12
 RARE = 10  # a rare label has at most so many training documents
-# By header: a cost of a record, and its unit.
+TARGETS, CONFIDENCE = (0.8, 0.9, 0.95), 0.95
+ADDED = ("added: predictions made elsewhere", "as they were given")
+# By header: a cost of a record, its unit, and which costs are better.
 COSTS = {
-    "training, seconds": ("training_seconds", 1),
-    "training, documents/s": ("training_documents_per_second", 1),
-    "prediction, documents/s": ("prediction_documents_per_second", 1),
-    "run, seconds": ("total_seconds", 1),
-    "memory, GB": ("peak_memory_bytes", 1e9),
-    "GPU memory, GB": ("peak_gpu_bytes", 1e9),
-    "parameters, millions": ("n_parameters", 1e6),
-    "best epoch": ("best_epoch", 1),
-    "runs at once": ("n_jobs", 1),
+    "training, seconds": ("training_seconds", 1, "lower"),
+    "training, documents/s": ("training_documents_per_second", 1, "higher"),
+    "prediction, documents/s": ("prediction_documents_per_second", 1, "higher"),
+    "run, seconds": ("total_seconds", 1, "lower"),
+    "memory, GB": ("peak_memory_bytes", 1e9, "lower"),
+    "GPU memory, GB": ("peak_gpu_bytes", 1e9, "lower"),
+    "parameters, millions": ("n_parameters", 1e6, "lower"),
+    "best epoch": ("best_epoch", 1, ""),
+    "runs at once": ("n_jobs", 1, ""),
+}
+SHOWN_COSTS = ("training, seconds", "prediction, documents/s")  # in the main table
+# By header: the calibration errors in the scores of a record.
+ERRORS = {
+    "sets: error before": "calibration_error_raw",
+    "sets: error after": "calibration_error",
+    "labels: error before": "label_calibration_error_raw",
+    "labels: error after": "label_calibration_error",
 }
 
 
-def make_tables(
-    comparison: Comparison, records: Sequence[Record], bootstrap: Bootstrap
-) -> list[Table]:
+def make_tables(study: Study) -> list[Table]:
     """Make the tables of a comparison; empty ones are left out."""
-    tables = [
-        objectives_table(records),
-        systems_table(records, bootstrap),
-        best_rules_table(records, bootstrap),
-        rules_table(records, bootstrap),
-        all_rules_table(records, bootstrap),
-        differences_table(records, bootstrap),
-        unseen_sets_table(comparison, records),
-        hierarchy_table(comparison, records),
-        calibration_table(comparison, records),
-        set_sums_table(comparison, records),
-        labels_table(comparison, records),
-        costs_table(records),
-        data_table(comparison),
-    ]
+    tables = [make(study) for make in TABLES]
     return [table for table in tables if table.rows]
 
 
-def joint_systems_table(
-    comparisons: Sequence[tuple[Comparison, Sequence[Record], Bootstrap]],
-    measures: Sequence[str] = ("instance_f1", "label_f1", "micro_f1"),
-) -> Table:
-    """Put the systems of several comparisons side by side, each by its own rule."""
-    columns = [
-        make_score_column(records, bootstrap, measure, own_entries(records, bootstrap))
-        for _, records, bootstrap in comparisons
-        for measure in measures
-    ]
-    everything = [record for _, records, _ in comparisons for record in records]
-    return place_side_by_side(
-        [comparison.data for comparison, _, _ in comparisons],
-        [MEASURES[measure] for measure in measures],
-        make_rows(everything, columns),
-    )
-
-
-def place_side_by_side(
-    datasets: Sequence[str], headers: Sequence[str], rows: Sequence[Row]
-) -> Table:
-    """Make the table of the systems on several datasets; each dataset has all headers."""
+def main_table(study: Study) -> Table:
+    """Make the table to choose a system by: each measure by the rule made for it, and costs."""
+    costs = [column for column in cost_columns(study) if column.header in SHOWN_COSTS]
     return Table(
-        name="joint-systems",
-        title="Systems on several datasets",
-        caption=f"Each system by its own rule, as in the paper. {MARKS}",
-        headers=[*headers] * len(datasets),
-        rows=rows,
-        groups=[(data, len(headers)) for data in datasets],
+        name=MAIN,
+        title="The systems",
+        caption=(
+            "One trained model per run, which predicts by the rule for the measure of the "
+            f"column; added predictions are used as they are. {MARKS} Training times of mixtures "
+            "are without those of their members."
+        ),
+        columns=[NAME, *best_rules_columns(study), *costs],
+        rows=study.names,
     )
 
 
-def objectives_table(records: Sequence[Record]) -> Table:
+def objectives_table(names: Sequence[str]) -> Table:
     """Make the paper's Table 1."""
     words = {
         name: (METHODS[name].training, METHODS[name].prediction) if name in METHODS else ADDED
-        for name in order_systems(records)
+        for name in names
     }
     return Table(
         name="objectives",
-        title="Objectives",
+        title="Table 1: objectives",
         caption=(
             "The objective of each system in training, summed over the documents, and its "
             "prediction by its own rule. x: a document, y: a label set, s: a sequence of labels, "
             "π(y): all orders of a set."
         ),
-        headers=["training objective", "prediction objective"],
-        rows=[
-            Row(name, [Cell(training), Cell(prediction)])
-            for name, (training, prediction) in words.items()
+        columns=[
+            NAME,
+            Column("training objective", lambda name: words[name][0]),
+            Column("prediction objective", lambda name: words[name][1]),
         ],
+        rows=list(names),
     )
 
 
-def costs_table(records: Sequence[Record]) -> Table:
+def cost_columns(study: Study) -> list[Column]:
+    """Describe each cost: its mean over runs."""
+
+    def getter(cost: str, unit: float) -> Callable[[str], Value]:
+        def get(name: str) -> Value:
+            if name not in study.systems:
+                return None
+            values = [each / unit for each in study.systems[name].cost(cost)]
+            found = Estimate.of(values)
+            if found is None:
+                return None
+            low, high = format_number(min(values)), format_number(max(values))
+            remark = "" if low == high else f"{low} to {high}"
+            return Estimate(found.value, text=format_number(found.value), remark=remark)
+
+        return get
+
+    return [
+        Column(header, getter(cost, unit), format_number, direction)
+        for header, (cost, unit, direction) in COSTS.items()
+    ]
+
+
+def costs_table(study: Study) -> Table:
     """List the costs of each system."""
     return Table(
         name="costs",
@@ -129,16 +134,14 @@ def costs_table(records: Sequence[Record]) -> Table:
             "system's own rule; the time of a run includes its evaluation by all rules. Where "
             "several runs shared the machine, a single run would have been faster."
         ),
-        headers=list(COSTS),
-        rows=[
-            Row(name, _cost_cells([record for record in records if record.method == name]))
-            for name in order_systems(records)
-        ],
+        columns=[NAME, *cost_columns(study)],
+        rows=list(study.systems),
     )
 
 
-def data_table(comparison: Comparison) -> Table:
+def data_table(study: Study) -> Table:
     """List the statistics of the data."""
+    comparison = study.comparison
     sizes = np.array([len(row) for row in comparison.truth], dtype=float)
     counts = np.array(comparison.label_counts)
     n_train = comparison.n_documents.get("train", 0)
@@ -154,53 +157,218 @@ def data_table(comparison: Comparison) -> Table:
         "test documents with an unseen set": len(comparison.unseen_sets),
         **{f"words per {split} document": words.get(split) for split in ("train", "test")},
     }
-    remarks = ["Statistics of the data."]
-    if comparison.unseen_sets:
-        remarks.append("An unseen set is the label set of no training document.")
-    if words:
-        remarks.append("Words are those that are read: after the filters and up to the limit.")
-    if comparison.valid_is_cut:
-        remarks.append("The valid part was cut from the training part.")
-    if comparison.synthetic:
-        remarks.append("The data is synthetic.")
     return Table(
         name="data",
         title="Data",
-        caption=" ".join(remarks),
-        headers=list(values),
-        rows=[Row(comparison.data, [_make_number_cell(value) for value in values.values()])],
-        row_header="data",
+        caption=(
+            "Statistics of the data. An unseen set is the label set of no training document. Words "
+            "are those that are read: after the filters and up to the limit."
+        ),
+        columns=[
+            Column("data", lambda values: comparison.data),
+            *(Column(name, itemgetter(name), format_number) for name in values),
+        ],
+        rows=[values],
     )
 
 
-def _cost_cells(runs: Sequence[Record]) -> list[Cell]:
-    failures = [record.failure for record in runs if record.failure is not None]
-    if len(failures) == len(runs):
-        note = f"{failures[0].kind}: {failures[0].message}"
-        return [Cell("failed", note=note), *[NO_CELL] * (len(COSTS) - 1)]
-    cells = []
-    done = [record for record in runs if record.failure is None]
-    for name, unit in COSTS.values():
-        of = [record if name == "best_epoch" else record.costs for record in done]
-        known = [getattr(each, name, None) for each in of]
-        values = [value / unit for value in known if value is not None]
-        if not values:
-            cells.append(NO_CELL)
+def labels_table(study: Study) -> Table:
+    """List the F1 of the most frequent labels of test, by each system with its own rule."""
+    comparison = study.comparison
+    found = [label for row in comparison.truth for label in row]
+    n_true = np.bincount(found, minlength=comparison.n_labels)
+    frequent = [int(label) for label in np.argsort(-n_true, kind="stable")[:MOST_LABELS]]
+    f1 = {name: each.label_f1(each.own_rule).mean(axis=0) for name, each in study.systems.items()}
+
+    def score(values: np.ndarray) -> Callable[[int], Value]:
+        return lambda label: float(values[label])
+
+    return Table(
+        name="labels",
+        title="Labels",
+        caption=(
+            f"F1 of the {len(frequent)} most frequent labels of test, by each system's own rule; "
+            "means over runs."
+        ),
+        columns=[
+            Column("label", lambda label: comparison.labels[label]),
+            Column("documents", lambda label: float(n_true[label]), format_number),
+            *(Column(name, score(values), direction="higher") for name, values in f1.items()),
+        ],
+        rows=[label for label in frequent if n_true[label]] if f1 else [],
+    )
+
+
+def calibration_table(study: Study) -> Table:
+    """List how far probabilities of sets and of labels can be trusted, and what is accepted."""
+    systems = {
+        name: each for name, each in study.systems.items()
+        if each.probabilities() is not None or each.recorded("calibration_error")
+    }  # fmt: skip
+
+    def error(score: str) -> Callable[[str], Value]:
+        return lambda name: Estimate.of(
+            systems[name].recorded(score, systems[name].probability_rule)
+        )
+
+    def share(target: float) -> Callable[[str], Value]:
+        return lambda name: Estimate.of(accepted_shares(systems[name], target))
+
+    return Table(
+        name="calibration",
+        title="Calibration and acceptance",
+        caption=(
+            "The expected calibration error of the probabilities of whole sets and of labels (of "
+            "those with more than 5%), before and after the calibration on valid; smaller is "
+            "better. Accepted: the share of the documents, the most probable first, of which at "
+            f"least the given share is exactly right, with {CONFIDENCE:.0%} confidence; the "
+            "threshold is chosen on the same test documents. By rule set. Mean over seeds ± "
+            "standard deviation."
+        ),
+        columns=[
+            NAME,
+            *(Column(header, error(score), direction="lower") for header, score in ERRORS.items()),
+            *(
+                Column(
+                    f"accepted at {format_decimal(target, 2)}",
+                    share(target),
+                    "{:.1%}".format,
+                    "higher",
+                )
+                for target in TARGETS
+            ),
+        ],
+        rows=list(systems),
+    )
+
+
+def accepted_shares(system: System, target: float) -> list[float]:
+    """Return the share of the documents that can be accepted at an accuracy, by run."""
+    found = system.probabilities()
+    if found is None:
+        return []
+    rule = system.probability_rule
+    runs = zip(*found, strict=True)
+    return [fit_acceptance(rule, *run, target, CONFIDENCE).share for run in runs]
+
+
+def set_sums_table(study: Study) -> Table:
+    """List how much of the probability of a true set a search of width K misses, by set size."""
+    missed: dict[tuple[str, int], dict[int, float]] = {}
+    counts: dict[int, int] = {}
+    for name, system in study.systems.items():
+        runs = [test.set_sums for test in system.tests if test.set_sums is not None]
+        runs = [each for each in runs if list(each.documents) == list(runs[0].documents)]
+        if not runs:
             continue
-        low, high = _format_number(min(values)), _format_number(max(values))
-        mean = float(np.mean(values))
-        std = float(np.std(values, ddof=1)) if len(values) > 1 else None
-        note = "" if low == high else f"{low} to {high}"
-        cells.append(Cell(_format_number(mean), mean, note=note, more={"std": std}))
-    return cells
+        sizes = np.array([len(study.comparison.truth[row]) for row in runs[0].documents])
+        exact = np.array([each.exact for each in runs])  # (R, n)
+        for place, width in enumerate(runs[0].widths):
+            found = np.array([each.found[place] for each in runs])
+            # A search that finds all orders may differ from the exact sum by rounding.
+            shares = (1 - np.exp(np.minimum(found - exact, 0))).mean(axis=0)
+            missed[name, width] = {
+                int(size): float(shares[sizes == size].mean()) for size in np.unique(sizes)
+            }
+        counts |= {int(size): int((sizes == size).sum()) for size in np.unique(sizes)}
+    documents = ", ".join(f"{n} of {size} labels" for size, n in sorted(counts.items()))
+
+    def get(size: int) -> Callable[[tuple[str, int]], Value]:
+        return lambda row: missed[row].get(size)
+
+    return Table(
+        name="set-sums",
+        title="What a search of K orders misses of a set",
+        caption=(
+            "The share of the exact p(true set), the sum over all orders of the set, that the K "
+            "orders found by a search miss; mean over documents and seeds. Documents, spread "
+            f"evenly over test: {documents}."
+        ),
+        columns=[
+            Column("system", lambda row: row[0]),
+            Column("K", lambda row: float(row[1]), format_number),
+            *(
+                Column(f"{size} labels", get(size), "{:.1%}".format, "lower")
+                for size in sorted(counts)
+            ),
+        ],
+        rows=list(missed),
+    )
 
 
-def _make_number_cell(value: float | None) -> Cell:
-    return NO_CELL if value is None else Cell(_format_number(value), float(value))
+def sequences_table(study: Study) -> Table:
+    """Make the paper's Table 4: a document whose best sequence is not of the most probable set.
+
+    One of set-rnn that it predicts right comes first, as in the paper; then the largest set.
+    """
+    found: list[tuple[str, Found, Found]] = [
+        (record.method, case, max(case["sets"], key=lambda each: each["probability"]))
+        for record in study.records
+        for case in record.cases
+        if case["sequences"] and case["sets"]
+    ]
+    differing = [each for each in found if not _has(each[1]["sequences"][0], each[2]["labels"])]
+    nothing: Found = {"sequences": [], "sets": [], "labels": [], "id": "", "truth": []}
+    system, case, best = max(
+        differing,
+        key=lambda each: (
+            each[0] == "set-rnn",
+            _has(each[2], each[1]["truth"]),
+            len(each[2]["labels"]),
+        ),
+        default=("", nothing, nothing),
+    )
+    sets = {frozenset(each["labels"]): each for each in case["sets"]}
+    known = {"the most probable set": best["labels"], "the true set": case["truth"]}
+
+    def set_probability(sequence: Found) -> str:
+        each = sets.get(frozenset(sequence["labels"]))
+        if each is None:
+            return ""
+        return ("" if each["is_exact"] else "≥ ") + format_probability(each["probability"])
+
+    def name_set(sequence: Found) -> str:
+        return ", ".join(name for name, labels in known.items() if _has(sequence, labels))
+
+    return Table(
+        name="sequences",
+        title="Table 4: the most probable set is not that of the most probable sequence",
+        caption=(
+            f"Document {case['id']} by {system}. The probability of a set is the sum over its "
+            "orders (≥: over the orders found)."
+        ),
+        columns=[
+            Column("sequence", lambda each: " → ".join(each["labels"]) or "no label"),
+            Column("p", itemgetter("probability"), format_probability, "higher"),
+            Column("p of its set", set_probability),
+            Column("its set is", name_set),
+        ],
+        rows=case["sequences"][:MOST_SEQUENCES],
+    )
 
 
-def _format_number(value: float) -> str:
+def _has(found: Found, labels: Sequence[str]) -> bool:
+    return set(found["labels"]) == set(labels)
+
+
+def format_number(value: float) -> str:
     """Write a number with about three digits: 0.06, 1.25, 18.2, 4,118."""
     if value == int(value) or abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+TABLES: tuple[Callable[[Study], Table], ...] = (
+    main_table,
+    rules_table,
+    unseen_sets_table,
+    set_sums_table,
+    labels_table,
+    hierarchy_table,
+    calibration_table,
+    lambda study: objectives_table(study.names),
+    systems_table,
+    differences_table,
+    costs_table,
+    data_table,
+)

@@ -48,3 +48,10 @@ def format_count(n: int, what: str) -> str:
 def join_names(names: Sequence[str]) -> str:
     """Join names as in a sentence: a, b and c."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def format_duration(seconds: float) -> str:
+    """Write a time in its largest unit: 7.2 s, 45 s, 12 min, 2.5 h."""
+    if seconds < 100:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
