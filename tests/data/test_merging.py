@@ -6,7 +6,7 @@ from setrnn.data.cache import Source
 from setrnn.data.example import Example
 from setrnn.data.merging import MIN_NEW, merge
 from setrnn.data.read import write_examples
-from setrnn.data.sketch import DocumentSketch, hash_texts
+from setrnn.data.text_hashes import hash_texts, join_hashes
 from setrnn.errors import DataError
 
 OLD = [Example(f"o{n}", f"old text {n}", ("a",)) for n in range(40)]
@@ -62,18 +62,17 @@ def test_ids_that_a_reader_made_up_do_not_count(tmp_path):
 def test_what_the_model_has_not_seen_is_the_valid_part(tmp_path):
     unseen = {f"o{n}" for n in range(MIN_NEW)}
 
-    def sketch(examples):
-        hashes = hash_texts(each.text for each in examples)
-        return DocumentSketch.of(hashes)
+    def hashes_of(examples):
+        return join_hashes([hash_texts(each.text for each in examples)])
 
     old = write(tmp_path, "old.jsonl", OLD)
     new = write(tmp_path, "new.jsonl", [Example("o0", "changed", ("b",))])
-    merged = merge(new, old, sketch([each for each in OLD if each.id not in unseen]))
+    merged = merge(new, old, hashes_of([each for each in OLD if each.id not in unseen]))
     assert {each.id for each in read(merged, "old", "valid")} == unseen - {"o0"}
     assert merged.share_seen == 0.5
     # A model that has seen all documents, or none, does not decide.
     for seen in (OLD, [Example("x", "another text")]):
-        merged = merge(new, old, sketch(seen))
+        merged = merge(new, old, hashes_of(seen))
         assert 0 < merged.n_old["valid"] < len(OLD) / 2
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 
-import numpy as np
 import pytest
 
 from setrnn.data import newsroom
@@ -14,10 +13,10 @@ from setrnn.data.example import Example
 from setrnn.data.preparing import prepare
 from setrnn.data.read import BadRows, open_dataset, read_hierarchy
 from setrnn.data.read.write import write_examples
-from setrnn.data.sketch import DocumentSketch
+from setrnn.data.text_hashes import join_hashes
 from setrnn.errors import DataError
 from setrnn.progress import ignore_progress
-from setrnn.tagging.documents import SeenCounts, example_batches, open_unseen
+from setrnn.tagging.documents import example_batches, open_unseen
 from setrnn.tagging.evaluate import evaluate
 from setrnn.tagging.learn.data import make_source, open_training_data
 from setrnn.tagging.learn.mix import join, mix
@@ -125,27 +124,12 @@ def test_a_calibration_on_training_documents_says_so(taggers, small_examples, tm
     assert mixed.calibration.share_trained_on == 1
 
 
-def test_a_few_copies_in_a_sample_are_no_reason_to_refuse(taggers, small_examples):
-    """With a sample of the documents, one copy among few that are examined may be chance."""
-    tagger, train = taggers["br"], small_examples["train"]
-    whole = tagger.trained_documents
-    sketch = DocumentSketch(whole.hashes[:30], whole.hashes[29])
-    sample = replace(tagger, trained_documents=sketch)
-    counts = SeenCounts(sample)
-    batches = list(example_batches(tagger, train, 1))
-    counts.add(next(each for each in batches if sketch.recognise(each.text_hashes).any()))
-    assert counts.share == 0
-    for batch in batches:
-        counts.add(batch)
-    assert counts.share == 1
-
-
 def test_texts_with_other_numbers_and_names_are_new(taggers, small_examples):
     """For the model they are the same: a number is one token, and so is an unknown word."""
     train = [replace(each, text=f"{each.text} qzqzq 4711") for each in small_examples["train"][:40]]
     tagger = taggers["br"]
     hashes = [batch.text_hashes for batch in example_batches(tagger, train)]
-    known = replace(tagger, trained_documents=DocumentSketch.of(np.concatenate(hashes)))
+    known = replace(tagger, trained_documents=join_hashes(hashes))
     with pytest.raises(DataError, match="trained on about 100%"):
         open_unseen(known, train, None, ignore_progress)
     for old, new in (("4711", "4712"), ("qzqzq", "xzxzx")):

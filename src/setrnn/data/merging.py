@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+import numpy as np
+
 from setrnn.data.cache import Source
 from setrnn.data.example import Example
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.preparing import Stream
 from setrnn.data.read import BadRows, Dataset
 from setrnn.data.read.lines import file_stem
-from setrnn.data.sketch import DocumentSketch, hash_texts, text_hash
 from setrnn.data.splits import MIN_VALID, VALID_SHARE, choose_parts
+from setrnn.data.text_hashes import Hashes, hash_texts, text_hash
 
 READ = ("train", "valid")  # other parts are not read
 MIN_NEW = 20  # of fewer new documents, none are set aside for the valid part
@@ -66,7 +68,7 @@ class Merged:
         return {part: partial(close, documents) for part, documents in joined.items() if documents}
 
 
-def merge(new: Source, old: Source | None = None, trained: DocumentSketch | None = None) -> Merged:
+def merge(new: Source, old: Source | None = None, trained: Hashes | None = None) -> Merged:
     """Find the parts of old and new documents; old ones that a new one replaces are left out.
 
     The valid part of either is its own if it has one. Otherwise that of the old documents is what
@@ -75,7 +77,7 @@ def merge(new: Source, old: Source | None = None, trained: DocumentSketch | None
     Args:
         new: the new documents.
         old: the documents that the model was trained on, if they are given.
-        trained: which documents the model was trained on, if that is known.
+        trained: the hashes of the documents that the model was trained on, if they are known.
     """
     new = replace(new, options=replace(new.options, keep_columns=True))
     dataset = new.open()
@@ -133,15 +135,15 @@ def _cut(train: Sequence[Example], share: float | None = None) -> dict[str, list
 
 
 def _add_old(
-    merged: Merged, source: Source, made_up_new: re.Pattern[str], trained: DocumentSketch | None
+    merged: Merged, source: Source, made_up_new: re.Pattern[str], trained: Hashes | None
 ) -> None:
     """Add the parts of the old documents."""
     dataset = source.open()
     merged.old_name = dataset.name
     found, made_up = _read(dataset, source, merged), _made_up_ids(dataset)
     train, is_seen = found["train"], None
-    if trained is not None and trained.is_complete:
-        is_seen = trained.recognise(hash_texts(each.text for each in train))
+    if trained is not None:
+        is_seen = np.isin(hash_texts(each.text for each in train), trained)
         merged.share_seen = float(is_seen.mean())
     if "valid" not in found:
         if is_seen is not None and MIN_NEW <= (~is_seen).sum() <= MAX_UNSEEN * len(train):

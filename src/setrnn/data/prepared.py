@@ -37,9 +37,9 @@ from setrnn.data.example import Example
 from setrnn.data.hierarchy import Hierarchy, count_open
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
-from setrnn.data.sketch import Hashes, hash_texts
 from setrnn.data.text.subwords import load_text_encoder
 from setrnn.data.text.words import TextEncoder
+from setrnn.data.text_hashes import Hashes, hash_texts
 from setrnn.data.unknown import ALL_OTHERS, mark_unknown
 from setrnn.errors import DataError
 

@@ -31,11 +31,11 @@ from setrnn.data.prepared import (
     write_description,
 )
 from setrnn.data.ragged import Ragged
-from setrnn.data.sketch import string_hash
 from setrnn.data.streaming import batched, prefetch
 from setrnn.data.text.languages import settle_language
 from setrnn.data.text.subwords import pretrained_encoder
 from setrnn.data.text.words import TextEncoder, extend_tokenizer, learn_tokenizer, rank_words
+from setrnn.data.text_hashes import string_hash
 from setrnn.data.unknown import encode_unknown
 from setrnn.errors import DataError
 from setrnn.progress import OnProgress, count_up, ignore_progress

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from setrnn.config import TextSettings
 from setrnn.data.example import Example
 from setrnn.data.labels import find_twins
-from setrnn.data.sketch import Hashes, string_hash, words_hash
 from setrnn.data.streaming import batched
 from setrnn.data.text.words import TextEncoder, learn_tokenizer
+from setrnn.data.text_hashes import Hashes, string_hash, words_hash
 
 N_NAMES_SHOWN = 8  # labels in a warning
 DOCUMENTS_AT_ONCE = 4_096

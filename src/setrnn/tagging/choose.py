@@ -25,8 +25,8 @@ from setrnn.data.disk import whole_file
 from setrnn.data.example import Example
 from setrnn.data.read import BadRows, choose_split
 from setrnn.data.read.write import is_table, write_table
-from setrnn.data.sketch import hash_texts
 from setrnn.data.streaming import batched
+from setrnn.data.text_hashes import hash_texts
 from setrnn.errors import ConfigError, DataError
 from setrnn.progress import OnProgress, count_up, ignore_progress, log
 from setrnn.systems.candidates import Floats, Floats32
@@ -243,10 +243,10 @@ def _leave_out(
     left_out: Counter[str],
 ) -> Iterator[Example]:
     """Yield the documents that can be chosen; add their texts, and count the others by reason."""
-    sketch = tagger.trained_documents
     is_trained = np.zeros(len(examples), dtype=bool)
-    if sketch is not None:
-        is_trained = sketch.recognise(hash_texts(each.text for each in examples))
+    if tagger.trained_documents is not None:
+        hashes = hash_texts(each.text for each in examples)
+        is_trained = np.isin(hashes, tagger.trained_documents)
     for example, was_trained in zip(examples, is_trained, strict=True):
         text = (" ".join(example.text.split()).casefold(), *example.features)
         if not example.text.strip():
@@ -269,8 +269,5 @@ def _note_left_out(tagger: Tagger, left_out: Counter[str], n_left: int, n: int) 
         raise DataError(f"{start}: nothing is left to choose from. Give another pool.")
     if what:
         log.info(f"Left out of {n_read:,} documents: {what}.")
-    sketch = tagger.trained_documents
-    if sketch is not None and not sketch.is_complete:
-        log.info("The model recognises only a sample of the many documents it was trained on.")
     if n_left < n:
         log.warning(f"Only {n_left:,} documents are left to choose from: all are chosen.")

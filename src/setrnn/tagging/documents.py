@@ -17,8 +17,8 @@ from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.read import BadRows, choose_split
-from setrnn.data.sketch import Hashes, hash_texts
 from setrnn.data.streaming import batched
+from setrnn.data.text_hashes import NOTHING, Hashes, hash_texts
 from setrnn.data.unknown import encode_unknown, mark_unknown
 from setrnn.errors import DataError
 from setrnn.progress import OnProgress, count_up, log
@@ -27,7 +27,6 @@ from setrnn.tagging.tagger import Tagger
 
 # Texts that occur twice, in train and in another part, are no reason to warn or to refuse.
 MAX_SEEN = 0.1  # of the words of different texts
-MIN_SEEN = 3  # documents, if the model knows a sample of those it was trained on
 BATCHES_LOOKED_AT = 4
 
 
@@ -203,14 +202,14 @@ class SeenCounts:
     """
 
     def __init__(self, tagger: Tagger) -> None:
-        self.sketch = tagger.trained_documents
+        self.trained = tagger.trained_documents
         self._lengths: dict[int, int] = {}  # of texts, by hash
 
     def add(self, batch: Batch) -> None:
         """Count more documents."""
-        if self.sketch is not None:
-            is_examined = self.sketch.examines(batch.text_hashes)
-            hashes, lengths = batch.text_hashes[is_examined], batch.tokens.lengths[is_examined]
+        if self.trained is not None:
+            is_text = batch.text_hashes != NOTHING
+            hashes, lengths = batch.text_hashes[is_text], batch.tokens.lengths[is_text]
             self._lengths.update(zip(hashes.tolist(), lengths.tolist(), strict=True))
 
     def watch(self, batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -221,13 +220,11 @@ class SeenCounts:
 
     @property
     def share(self) -> float:
-        """The share of the words in texts that were trained on; 0 if that may be chance."""
-        if self.sketch is None:
+        """The share of the words in texts that were trained on; 0 if that is not known."""
+        if self.trained is None:
             return 0.0
         lengths = np.array(list(self._lengths.values()), dtype=np.int64)
-        is_seen = self.sketch.recognise(np.array(list(self._lengths), dtype=np.uint64))
-        if is_seen.sum() < (1 if self.sketch.is_complete else MIN_SEEN):
-            return 0.0
+        is_seen = np.isin(np.array(list(self._lengths), dtype=np.uint64), self.trained)
         return float(lengths[is_seen].sum() / max(lengths.sum(), 1))
 
 

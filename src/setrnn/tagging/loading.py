@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from textwrap import shorten
 
+import numpy as np
+
 from setrnn.data.ragged import Ragged
-from setrnn.data.sketch import unpack_sketch
 from setrnn.errors import ConfigError, ModelError
 from setrnn.methods import METHODS
 from setrnn.models.folder import CALIBRATION, load_model
@@ -15,7 +16,7 @@ from setrnn.models.hub import open_place
 from setrnn.systems.registry import find_system
 from setrnn.systems.rules import RULES
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.trained_model import SEEN_SETS, SEEN_SETS_OFFSETS
+from setrnn.tagging.trained_model import SEEN_SETS, SEEN_SETS_OFFSETS, TRAINED_TEXTS
 from setrnn.tagging.trust.saved import Calibration
 
 
@@ -48,7 +49,10 @@ def load(
         if SEEN_SETS in arrays:
             seen_sets = Ragged(arrays.pop(SEEN_SETS), arrays.pop(SEEN_SETS_OFFSETS))
             seen_sets.check_ids(len(saved.labels))
-        trained_documents = unpack_sketch(arrays)
+        trained_documents = arrays.pop(TRAINED_TEXTS, None)
+        hashes = np.empty(0, np.uint64) if trained_documents is None else trained_documents
+        if hashes.dtype != np.uint64 or hashes.ndim != 1:
+            raise ValueError("the hashes of the trained documents are damaged.")
         system = find_system(method).from_arrays(arrays, method, saved.config, device)
         tagger = Tagger(saved.method, saved.config, saved.encoder, saved.labels, system)
         for each in (tagger, *tagger.members):

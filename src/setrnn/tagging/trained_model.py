@@ -19,8 +19,8 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.read import make_hierarchy
 from setrnn.data.read.label_files import Parents
-from setrnn.data.sketch import DocumentSketch, pack_sketch
 from setrnn.data.text.words import TextEncoder
+from setrnn.data.text_hashes import Hashes, join_hashes
 from setrnn.errors import ConfigError, ModelError
 from setrnn.methods import find_method
 from setrnn.models.card import write_readme
@@ -40,7 +40,8 @@ from setrnn.tagging.trust.acceptance import LabelAcceptance
 from setrnn.tagging.trust.saved import Calibration
 
 BATCH = 1024  # the most documents that are searched together
-SEEN_SETS, SEEN_SETS_OFFSETS = "seen_sets", "seen_sets_offsets"  # arrays of a model folder
+# Arrays of a model folder.
+SEEN_SETS, SEEN_SETS_OFFSETS, TRAINED_TEXTS = "seen_sets", "seen_sets_offsets", "trained_texts"
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,7 +58,7 @@ class TrainedModel:
     seen_sets: Ragged | None = None  # the label sets of the training documents, for limits
     version: str = ""  # of the folder that it was read from or written to
     rule: str | None = None  # for the measure that it was trained for; None: the method's own
-    trained_documents: DocumentSketch | None = None  # None if not known
+    trained_documents: Hashes | None = None  # None if not known
     hierarchy: Hierarchy | None = None  # the parents of labels; predictions may be closed in it
 
     @classmethod
@@ -80,7 +81,7 @@ class TrainedModel:
             {} if notes is None else notes,
             seen_sets=prepared.seen_sets(),
             rule=rule,
-            trained_documents=DocumentSketch.of(prepared.split("train").text_hashes),
+            trained_documents=join_hashes([prepared.split("train").text_hashes]),
             hierarchy=prepared.hierarchy,
         )
 
@@ -231,7 +232,8 @@ class TrainedModel:
         if self.seen_sets is not None:
             arrays[SEEN_SETS] = self.seen_sets.values.astype(np.int32)
             arrays[SEEN_SETS_OFFSETS] = np.asarray(self.seen_sets.offsets, dtype=np.int64)
-        arrays |= pack_sketch(self.trained_documents)
+        if self.trained_documents is not None:
+            arrays[TRAINED_TEXTS] = self.trained_documents
         saved = SavedModel(
             self.method,
             self.config,

@@ -13,9 +13,9 @@ from setrnn.config import MemberSettings, MixtureConfig
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
-from setrnn.data.sketch import DocumentSketch
 from setrnn.data.text.joint import join_encoders, join_rows, split_rows
 from setrnn.data.text.words import TextEncoder
+from setrnn.data.text_hashes import Hashes, join_hashes
 from setrnn.errors import ConfigError
 from setrnn.models.card import note_training
 from setrnn.models.folder import check_model_place
@@ -227,7 +227,7 @@ def join(members: Sequence[Tagger], weights: Weights | None = None) -> Tagger:
         labels,
         MixtureSystem(tuple(systems), parts, weights, len(labels)),
         seen_sets=_join_seen_sets(members, labels),
-        trained_documents=_join_sketches(members),
+        trained_documents=_join_trained(members),
         hierarchy=_join_hierarchies(members),
     )
 
@@ -246,10 +246,10 @@ def _join_hierarchies(members: Sequence[Tagger]) -> Hierarchy | None:
     )
 
 
-def _join_sketches(members: Sequence[Tagger]) -> DocumentSketch | None:
+def _join_trained(members: Sequence[Tagger]) -> Hashes | None:
     """Return the documents that any member was trained on; None if one does not know its own."""
-    sketches = [each.trained_documents for each in members if each.trained_documents is not None]
-    return DocumentSketch.union(sketches) if len(sketches) == len(members) else None
+    found = [each.trained_documents for each in members if each.trained_documents is not None]
+    return join_hashes(found) if len(found) == len(members) else None
 
 
 def _join_seen_sets(members: Sequence[Tagger], labels: LabelVocabulary) -> Ragged | None:

@@ -30,7 +30,7 @@ from setrnn.data.merging import Merged, merge
 from setrnn.data.prepared import Prepared
 from setrnn.data.preparing import Vocabulary, prepare
 from setrnn.data.ragged import Ragged
-from setrnn.data.sketch import DocumentSketch
+from setrnn.data.text_hashes import join_hashes
 from setrnn.data.unknown import Incomplete
 from setrnn.errors import ConfigError
 from setrnn.methods import find_method
@@ -289,13 +289,13 @@ class _FurtherTraining:
         if self.merged.has_old:
             return tagger
         before = self.before
-        sketch = None
+        trained = None
         if before.trained_documents is not None and tagger.trained_documents is not None:
-            sketch = DocumentSketch.union([before.trained_documents, tagger.trained_documents])
+            trained = join_hashes([before.trained_documents, tagger.trained_documents])
         seen_sets = None
         if before.seen_sets is not None and tagger.seen_sets is not None:
             seen_sets = distinct_sets(Ragged.concatenate([before.seen_sets, tagger.seen_sets]))[0]
-        return replace(tagger, trained_documents=sketch, seen_sets=seen_sets)
+        return replace(tagger, trained_documents=trained, seen_sets=seen_sets)
 
 
 def _name_members(before: Tagger) -> list[str]:
