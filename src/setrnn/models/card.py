@@ -107,7 +107,7 @@ def _describe(tagger: TrainedModel) -> Json:
     if (found := notes.get("updated")) is not None:
         names = ("from", "from_data", "from_trained", "n_updates", "n_old", "n_new", "new_labels")
         updated = {name: found[name] for name in names}
-    if calibration is not None and calibration.is_fitted:
+    if calibration is not None:
         fitted = {
             "n_documents": calibration.n_documents,
             "share_trained_on": calibration.share_trained_on,

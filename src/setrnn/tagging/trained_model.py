@@ -87,8 +87,8 @@ class TrainedModel:
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether the model has a calibration that was fitted on documents."""
-        return self.calibration is not None and self.calibration.is_fitted
+        """Whether the model has a calibration."""
+        return self.calibration is not None
 
     @property
     def thresholds(self) -> Thresholds | None:
@@ -108,7 +108,7 @@ class TrainedModel:
     @property
     def rules(self) -> tuple[str, ...]:
         """The rules that this model can predict by."""
-        has_thresholds = self.calibration is not None and self.calibration.thresholds is not None
+        has_thresholds = self.thresholds is not None
         return tuple(
             name
             for name, rule in RULES.items()

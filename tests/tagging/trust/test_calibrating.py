@@ -11,7 +11,7 @@ from setrnn.errors import DataError
 from setrnn.systems.rules import RULES
 from setrnn.tagging.loading import load
 from setrnn.tagging.trust.acceptance import Acceptance
-from setrnn.tagging.trust.calibrate import calibrate, fit_calibration, keep_targets
+from setrnn.tagging.trust.calibrate import calibrate, find_calibration, fit_calibration
 from setrnn.tagging.trust.saved import MIN_DOCUMENTS, Calibration
 
 
@@ -191,14 +191,11 @@ def test_training_into_the_same_folder_keeps_the_target(accepting, news, few, no
     again = setrnn.calibrate(tagger, news, target=TARGET, confidence=0.8)
     assert again.acceptance == kept, "as if it was calibrated by hand"
 
-    # Nothing can be fitted: nothing is accepted, and the target is not forgotten.
+    # Nothing can be fitted: nothing is accepted, and the user is told.
     tagger = setrnn.train(few, "br", out=accepting)
-    assert any("no prediction is accepted until" in each for each in notes.warnings)
-    assert not tagger.is_calibrated
-    for each in (tagger, setrnn.load(accepting)):
-        assert [found.accepted for found in each.tag(["The cup final."], "f1")] == [False]
-    assert "none until the model is calibrated" in (accepting / "README.md").read_text()
-    assert setrnn.train(news, "br", out=accepting).calibration.acceptance["f1"].target == TARGET
+    assert any("accepts nothing until" in each for each in notes.warnings)
+    assert not setrnn.load(accepting).is_calibrated
+    setrnn.calibrate(tagger, news, target=TARGET, confidence=0.8).tagger.save_calibration(accepting)
 
 
 def test_a_mixture_and_the_best_model_keep_the_target(accepting, news):
@@ -211,31 +208,19 @@ def test_a_mixture_and_the_best_model_keep_the_target(accepting, news):
     assert setrnn.load(accepting).calibration.acceptance["f1"].target == TARGET
 
 
-def test_an_acceptance_by_a_rule_that_the_new_model_cannot_use_is_dropped(taggers, notes):
+def test_an_acceptance_by_a_rule_that_the_new_model_cannot_use_is_dropped(taggers, valid, notes):
     acceptance = Acceptance("sequence", 0.9, 0.9, 0.5, 0.4, 0.95, 40)
-    kept = Calibration(100, acceptance={"sequence": acceptance})
-    tagger = keep_targets(taggers["br"], kept)
+    before = Calibration(100, acceptance={"sequence": acceptance})
+    assert not fit_calibration(taggers["br"], valid, before=before).acceptance
     assert any("rule sequence" in each for each in notes.warnings)
-    assert not tagger.calibration.acceptance
-    tagger = keep_targets(taggers["seq2seq-rnn"], kept)
-    assert tagger.calibration.acceptance["sequence"].threshold is None
-    assert not tagger.is_calibrated
+    kept = fit_calibration(taggers["seq2seq-rnn"], valid, before=before).acceptance["sequence"]
+    assert (kept.target, kept.confidence) == (0.9, 0.9)
 
 
-def test_a_model_without_acceptance_has_nothing_to_keep(taggers, tmp_path):
-    for before in (None, Calibration(100), tmp_path):
-        assert keep_targets(taggers["br"], before) is taggers["br"]
+def test_a_folder_without_a_sound_calibration_has_no_targets(taggers, tmp_path):
+    assert find_calibration(None) is find_calibration(tmp_path) is None
     folder = tmp_path / "model"
     replace(taggers["br"], calibration=Calibration(100)).save(folder)
+    assert find_calibration(folder).n_documents == 100
     (folder / "calibration.json").write_text("{")
-    assert keep_targets(taggers["br"], folder) is taggers["br"]
-
-
-def test_a_model_that_waits_for_its_calibration_tags_by_its_own_probabilities(taggers, test_texts):
-    acceptance = Acceptance("set", 0.9, 0.9, 0.5, 0.4, 0.95, 40)
-    kept = Calibration(100, acceptance={"set": acceptance})
-    tagger = keep_targets(taggers["br"], kept)
-    own = taggers["br"].tag(test_texts, "set", top=2)
-    waiting = tagger.tag(test_texts, "set", top=2)
-    assert [replace(each, accepted=None) for each in waiting] == own
-    assert not np.any([each.accepted for each in waiting])
+    assert find_calibration(folder) is None

@@ -54,6 +54,7 @@ from setrnn.tagging.learn.train import (
 )
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.trust.calibrate import find_calibration
 from setrnn.training.pool import Job, run_jobs
 from setrnn.training.run_folder import has_run, only_trainer, read_history, run_folder_of
 from setrnn.training.schedule import fit_to_data
@@ -319,7 +320,8 @@ class Automatic:
         taggers = [self.members[name] for name in names]
         needs_texts = any(each.is_pretrained for each in trained)
         documents = self._documents(self.source if needs_texts else self.prepared)
-        mixture = mix_members(names, taggers, documents, self.out, self.on_progress)
+        before = find_calibration(self.out)
+        mixture = mix_members(names, taggers, documents, before, self.on_progress)
         if "mixture" in mixture.notes:
             score = mixture.notes["mixture"]["rules"][self.rule]["held_out"]
             warn_if_not_learned(score, self.prepared, self.measure)

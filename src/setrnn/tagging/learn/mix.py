@@ -43,7 +43,7 @@ from setrnn.tagging.learn.mixture_weights import (
 )
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.trust.calibrate import calibrate_or_warn, keep_targets, note_targets
+from setrnn.tagging.trust.calibrate import calibrate_or_warn, find_calibration
 from setrnn.tagging.trust.saved import Calibration
 
 METHOD = "mixture"
@@ -96,34 +96,30 @@ def mix(
     every = join(members)
     documents = open_unseen(every, data, split, on_progress, allow_training_documents)
     mixture, documents = _fit_mixture(names, members, documents, on_progress)
-    mixture = keep_targets(mixture, place)
+    before = find_calibration(place)
     if place is not None:
         mixture = mixture.saved_to(place)
-    return calibrate_or_warn(mixture, documents, place, on_progress)
+    return calibrate_or_warn(mixture, documents, place, before, on_progress)
 
 
 def mix_members(
     names: Sequence[str],
     members: Sequence[Tagger],
     documents: LabelledDocuments,
-    before: Path | Calibration | None = None,
+    before: Calibration | None = None,
     on_progress: OnProgress = ignore_progress,
     weights: Weights | None = None,
 ) -> Tagger:
     """Mix taggers that are known by distinct names, and calibrate the mixture.
 
-    If there is a model `before` (its folder or its calibration) with accepted predictions, the
-    mixture is calibrated to its targets. With too few documents, the mixture is not calibrated and
-    has the given weights, or equal ones.
+    The mixture is calibrated to the targets of the calibration `before`. With too few documents, it
+    is not calibrated and has the given weights, or equal ones.
     """
     if (documents.n_documents or 0) < LEAST_TO_FIT:
         mixture = replace(join(members, weights), notes=_note_data(members))
-        mixture = keep_targets(mixture, before)
-        note_targets(mixture)
-        return mixture
-    mixture, documents = _fit_mixture(names, members, documents, on_progress)
-    mixture = keep_targets(mixture, before)
-    return calibrate_or_warn(mixture, documents, on_progress=on_progress)
+    else:
+        mixture, documents = _fit_mixture(names, members, documents, on_progress)
+    return calibrate_or_warn(mixture, documents, None, before, on_progress)
 
 
 def _fit_mixture(

@@ -32,7 +32,7 @@ from setrnn.tagging.learn.data import (
     read_settings,
 )
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.trust.calibrate import calibrate_or_warn, keep_targets
+from setrnn.tagging.trust.calibrate import calibrate_or_warn, find_calibration
 from setrnn.training.ranks import find_ranks
 from setrnn.training.run_folder import (
     PLAN,
@@ -219,10 +219,10 @@ def train_prepared(
         tagger = train_uncalibrated(prepared, method, config, options)
         tagger.notes.update(notes or {})
         measure_on_valid(tagger, prepared, method, options)
-        tagger = keep_targets(tagger, out)
+        before = find_calibration(out)
         tagger = tagger if out is None else _save(tagger, out, options)
         valid = open_documents(prepared, "valid")
-        return calibrate_or_warn(tagger, valid, out, options.on_progress)
+        return calibrate_or_warn(tagger, valid, out, before, options.on_progress)
 
 
 def train_uncalibrated(

@@ -54,7 +54,7 @@ from setrnn.tagging.learn.mix import list_names, mix_members
 from setrnn.tagging.learn.train import measure_on_valid, train_uncalibrated
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.trust.calibrate import calibrate_or_warn, keep_targets
+from setrnn.tagging.trust.calibrate import calibrate_or_warn
 from setrnn.training.start import Start, TrainOptions
 
 SHARE_OF_STEPS, MIN_EPOCHS = 0.13, 2  # of a whole training
@@ -215,9 +215,9 @@ class _FurtherTraining:
         prepared, method = self.prepared[0], find_method(self.before.method)
         tagger = self._train(self.before, 0, self.on_progress)
         options = TrainOptions(self.device, rule=self.before.rule)
-        measure_on_valid(tagger, prepared, method, options)
-        tagger = keep_targets(tagger, self.before.calibration)
-        return calibrate_or_warn(tagger, open_documents(prepared, "valid"), None, self.on_progress)
+        measure_on_valid(tagger, prepared, find_method(self.before.method), options)
+        valid, before = open_documents(prepared, "valid"), self.before.calibration
+        return calibrate_or_warn(tagger, valid, None, before, self.on_progress)
 
     def update_mixture(self) -> Tagger:
         """Update all members, and mix them on the valid part, or with the weights before."""

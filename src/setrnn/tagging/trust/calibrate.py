@@ -24,7 +24,6 @@ from setrnn.tagging.documents import Documents, LabelledDocuments, open_document
 from setrnn.tagging.tagger import Tagger, check_tagger
 from setrnn.tagging.trust.acceptance import (
     MIN_SHOWN,
-    NEVER,
     Acceptance,
     LabelAcceptance,
     Reliability,
@@ -135,7 +134,7 @@ def calibrate(
     labelled = open_unseen(tagger, data, split, on_progress, allow_training_documents)
     documents = CalibrationDocuments.collect(tagger, labelled, on_progress)
     with show_step("fitting", FITTED, on_progress, "calibrating"):
-        targets = _list_targets(tagger) | {name: (target, confidence)}
+        targets = _list_targets(tagger, tagger.calibration) | {name: (target, confidence)}
         calibration, predicted = documents.fit(tagger, targets)
         of_labels = accept_labels(
             documents.label_marginals, calibration.label_curves, (target, confidence)
@@ -160,30 +159,49 @@ def fit_calibration(
     data: Documents,
     *,
     split: str | None = None,
+    before: Calibration | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> Calibration:
-    """Fit thresholds and scalings, and acceptance to the targets of the tagger's calibration."""
+    """Fit thresholds and scalings, and acceptance to the targets of the calibration `before`."""
     labelled = open_documents(data, split, "valid")
     documents = CalibrationDocuments.collect(tagger, labelled, on_progress)
     with show_step("fitting", FITTED, on_progress, "calibrating"):
-        calibration, _ = documents.fit(tagger, _list_targets(tagger))
-        if (kept := tagger.label_acceptance) is None:
+        calibration, _ = documents.fit(tagger, _list_targets(tagger, before))
+        if before is None or (kept := before.label_acceptance) is None:
             return calibration
         asked = (kept.target, kept.confidence)
         found, *_ = accept_labels(documents.label_marginals, calibration.label_curves, asked)
         return replace(calibration, label_acceptance=found)
 
 
-def _list_targets(tagger: Tagger) -> dict[str, Target]:
-    """Return the target and the confidence of each rule that has an acceptance."""
-    kept = {} if tagger.calibration is None else tagger.calibration.acceptance
-    return {rule: (each.target, each.confidence) for rule, each in kept.items()}
+def _list_targets(tagger: Tagger, before: Calibration | None) -> dict[str, Target]:
+    """Return the target and the confidence of each rule with an acceptance that a model can use."""
+    targets = {}
+    for rule, each in ({} if before is None else before.acceptance).items():
+        by = RULES.get(rule)
+        if by is not None and (by.source == "sets" or tagger.system.emits_sequences):
+            targets[rule] = (each.target, each.confidence)
+        else:
+            log.warning(
+                f"The previous model accepted predictions by rule {rule}, which this model cannot "
+                "use: that acceptance is dropped."
+            )
+    return targets
+
+
+def find_calibration(folder: Path | None) -> Calibration | None:
+    """Return the calibration of the model in a folder; None if there is none that can be read."""
+    with suppress(ModelError, OSError):
+        values = None if folder is None else read_calibration(folder)
+        return None if values is None else Calibration.from_dict(values)
+    return None
 
 
 def calibrate_or_warn(
     tagger: Tagger,
     documents: LabelledDocuments,
     out: Path | None = None,
+    before: Calibration | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
     """Calibrate a tagger on documents, if there are enough; save the calibration in `out`.
@@ -194,6 +212,7 @@ def calibrate_or_warn(
         tagger: the model.
         documents: how many there are must be known.
         out: the model's folder; None if it is in none.
+        before: the calibration of the model that this one replaces: its targets are kept.
         on_progress: called with the progress.
     """
     n_documents, kind = documents.n_documents or 0, "valid " * (documents.split == "valid")
@@ -201,7 +220,9 @@ def calibrate_or_warn(
         if n_documents >= MIN_DOCUMENTS:
             way_out = "Calibrate it on fewer documents, with setrnn calibrate."
             with explain_full_gpu("Calibrating", way_out):
-                calibration = fit_calibration(tagger, documents, on_progress=on_progress)
+                calibration = fit_calibration(
+                    tagger, documents, before=before, on_progress=on_progress
+                )
             calibrated = replace(tagger, calibration=calibration)
             tagger = calibrated if out is None else calibrated.save_calibration(out)
             log.info(
@@ -220,62 +241,27 @@ def calibrate_or_warn(
             raise
         reason = "" if is_torch else str(error)
         log.warning(f"The model is not calibrated: {reason or 'out of memory.'}")
-    note_targets(tagger)
+    if before is not None:
+        _note_targets(tagger, before)
     return tagger
 
 
-def keep_targets(tagger: Tagger, before: Path | Calibration | None) -> Tagger:
-    """Give a new model the targets of the model that it replaces; accept nothing until calibrated.
-
-    Args:
-        tagger: the new model, not calibrated.
-        before: the folder of the model before, if there is one, or its calibration.
-    """
-    if isinstance(before, Path):
-        folder, before = before, None
-        with suppress(ModelError, OSError):  # there is no model, or none that can be read
-            values = read_calibration(folder)
-            before = None if values is None else Calibration.from_dict(values)
-    if before is None or not before.acceptance:
-        return tagger
-    acceptance = {}
-    for rule, each in before.acceptance.items():
-        by = RULES.get(rule)
-        if by is not None and (by.source == "sets" or tagger.system.emits_sequences):
-            acceptance[rule] = Acceptance(rule, each.target, each.confidence, None, 0.0, 0.0, 0)
-        else:
-            log.warning(
-                f"The previous model accepted predictions by rule {rule}, which this model cannot "
-                "use: that acceptance is dropped."
-            )
-    of_labels = before.label_acceptance
-    if of_labels is not None:
-        zeros = np.zeros(len(tagger.labels))
-        of_labels = replace(
-            of_labels, thresholds=zeros + NEVER, is_rare=zeros.astype(bool), shares=zeros
-        )
-    waiting = Calibration(0, acceptance=acceptance, label_acceptance=of_labels)
-    return replace(tagger, calibration=waiting)
-
-
-def note_targets(tagger: Tagger) -> None:
+def _note_targets(tagger: Tagger, before: Calibration) -> None:
     """Log what became of the targets of the previous model."""
-    calibration = tagger.calibration
-    if calibration is None or not calibration.acceptance:
-        return
-    for rule, each in calibration.acceptance.items():
+    found = {} if tagger.calibration is None else tagger.calibration.acceptance
+    for rule, each in before.acceptance.items():
         kept = f"The previous model had the target accuracy {each.target:g} for rule {rule}: "
-        if not calibration.is_fitted:
-            log.warning(kept + "no prediction is accepted until you run setrnn calibrate.")
-        elif each.threshold is None:
+        now = found.get(rule)
+        if tagger.calibration is None:
+            log.warning(kept + "this model accepts nothing until you run setrnn calibrate.")
+        elif now is not None and now.threshold is None:
             log.warning(kept + "this model does not reach it, and no prediction is accepted.")
-        else:
+        elif now is not None:
             log.info(
-                f"{kept}predictions of probability {each.threshold:.3f} or more are accepted now "
-                f"({each.share:.1%} of the documents calibrated on, {each.accuracy:.3f} right)."
+                f"{kept}predictions of probability {now.threshold:.3f} or more are accepted now "
+                f"({now.share:.1%} of the documents calibrated on, {now.accuracy:.3f} right)."
             )
-    own = tagger.rule_or_own(None)
-    if own not in calibration.acceptance:
+    if found and (own := tagger.rule_or_own(None)) not in found:
         log.warning(
             f"The model predicts by rule {own}, for which it has no acceptance: setrnn calibrate."
         )

@@ -25,7 +25,7 @@ MIN_DOCUMENTS = 100  # to calibrate on
 class Calibration:
     """All that is fitted after training and saved with the model, as calibration.json."""
 
-    n_documents: int  # that it was fitted on; 0 if there are only targets, of the model before
+    n_documents: int  # that it was fitted on
     thresholds: Thresholds | None = None  # of the rules micro-f1 and label-f1
     # By a rule's source; by the rule itself if it has weights of its own in a mixture.
     scalings: Mapping[str, Scaling] = field(default_factory=dict)
@@ -33,11 +33,6 @@ class Calibration:
     label_curves: LabelCurves | None = None
     label_acceptance: LabelAcceptance | None = None
     share_trained_on: float = 0.0  # of these documents; 0 if the model was trained on few
-
-    @property
-    def is_fitted(self) -> bool:
-        """Whether it was fitted on documents."""
-        return self.n_documents > 0
 
     def key_of(self, rule: str, source: str) -> str:
         """Return which scaling is that of a rule: its own, or that of its source."""
