@@ -6,66 +6,68 @@ from setrnn.systems import true_marginals
 from setrnn.systems.rules.marginal_rules import choose_thresholds
 from setrnn.systems.true_marginals import LEAST_KEPT, TrueMarginals
 from setrnn.tagging.trust.calibrate import accept_labels
-from setrnn.tagging.trust.labels import (
-    fit_label_curves,
-    fit_smooth_curves,
-    held_out_label_probs,
-)
+from setrnn.tagging.trust.labels import fit_label_curves, fit_smooth_curves, held_out_label_probs
+
+WHOLE = slice(0, 40)
+
+
+@pytest.fixture(scope="module")
+def matrices():
+    """Marginals of 900 documents and 40 labels on a long tail, and what is true."""
+    random = np.random.default_rng(0)
+    odds = random.normal(-1 - np.arange(40) / 6, 3, (900, 40))
+    probs = (1 / (1 + np.exp(-odds))).astype(np.float32)
+    return probs, random.random(probs.shape) < probs**1.2
 
 
 @pytest.fixture
-def make(monkeypatch):
-    """Marginals of 900 documents and 40 labels on a long tail, dense or as pairs, in two parts."""
-    random = np.random.default_rng(0)
-    n, L = 900, 40
-    odds = random.normal(-1 - np.arange(L) / 6, 3, (n, L))
-    probs = (1 / (1 + np.exp(-odds))).astype(np.float32)
-    is_label = random.random((n, L)) < probs**1.2
-    rows = [np.flatnonzero(row).tolist() for row in is_label]
+def make(matrices, monkeypatch):
+    """All pairs, or those that matter of many labels; joined from two parts."""
 
     def make(many_labels):
         monkeypatch.setattr(true_marginals, "MANY_LABELS", many_labels)
-        parts = [slice(0, 400), slice(400, n)]
+        parts = [tuple(each[rows] for each in matrices) for rows in (slice(400), slice(400, 900))]
+        rows = ((probs, [np.flatnonzero(row).tolist() for row in known]) for probs, known in parts)
         return TrueMarginals.concatenate(
-            [TrueMarginals.of(probs[part], Ragged.from_lists(rows[part])) for part in parts]
+            [TrueMarginals.of(probs, Ragged.from_lists(known)) for probs, known in rows]
         )
 
     return make
 
 
-def test_pairs_are_those_that_matter_and_the_true_ones(make):
-    dense, pairs = make(41), make(40)
-    assert dense.places is None
-    is_kept = (dense.probs >= LEAST_KEPT) | dense.is_label
+def test_pairs_are_those_that_matter_and_the_true_ones(make, matrices):
+    probs, is_label = matrices
+    is_kept = (probs >= LEAST_KEPT) | is_label
     assert (~is_kept).sum() > 0
-    whole = slice(0, 40)
-    np.testing.assert_array_equal(pairs.places.fill(pairs.probs, whole), dense.probs * is_kept)
-    np.testing.assert_array_equal(pairs.places.fill(pairs.is_label, whole), dense.is_label)
+    for pairs, kept in ((make(41), probs), (make(40), probs * is_kept)):
+        np.testing.assert_array_equal(pairs.fill(pairs.probs, WHOLE), kept)
+        np.testing.assert_array_equal(pairs.fill(pairs.is_label, WHOLE), is_label)
 
 
-def test_pairs_give_the_thresholds_of_all_marginals(make):
-    dense, pairs = make(41), make(40)
-    expected = choose_thresholds(dense.probs, dense.is_label)
-    found = choose_thresholds(pairs.probs, pairs.is_label, pairs.places)
-    assert found.common == expected.common
-    np.testing.assert_allclose(found.by_label, expected.by_label, atol=1e-3)
+def test_pairs_give_the_thresholds_of_all_marginals(make, matrices):
+    expected = choose_thresholds(*matrices)
+    for many_labels, tolerance in ((41, 0.0), (40, 1e-3)):
+        pairs = make(many_labels)
+        found = choose_thresholds(pairs.probs, pairs.is_label, pairs)
+        assert found.common == expected.common
+        np.testing.assert_allclose(found.by_label, expected.by_label, atol=tolerance)
 
 
-def test_pairs_give_the_curves_of_all_marginals(make):
-    dense, pairs = make(41), make(40)
-    expected, found = fit_label_curves(dense), fit_label_curves(pairs)
+def test_the_pairs_that_matter_give_the_curves_of_all(make):
+    every, pairs = make(41), make(40)
+    expected, found = fit_label_curves(every), fit_label_curves(pairs)
     for name in ("common", "offsets", "slopes"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name))
     np.testing.assert_allclose(found.values, expected.values, atol=1e-5)
-    held_out, of_pairs = held_out_label_probs(dense), held_out_label_probs(pairs)
-    places = pairs.places
-    np.testing.assert_allclose(of_pairs, held_out[places.document, places.label], rtol=1e-5)
+    held_out = every.fill(held_out_label_probs(every), WHOLE)
+    of_pairs = held_out_label_probs(pairs)
+    np.testing.assert_allclose(of_pairs, held_out[pairs.document, pairs.label], rtol=1e-5)
 
 
-def test_pairs_accept_the_labels_of_all_marginals(make):
-    dense, pairs = make(41), make(40)
-    curves = fit_smooth_curves(dense)
-    expected, _, expected_after = accept_labels(dense, curves, (0.6, 0.9))
+def test_the_pairs_that_matter_accept_the_labels_of_all(make):
+    every, pairs = make(41), make(40)
+    curves = fit_smooth_curves(every)
+    expected, _, expected_after = accept_labels(every, curves, (0.6, 0.9))
     found, _, after = accept_labels(pairs, curves, (0.6, 0.9))
     assert expected.n_safe > 0
     np.testing.assert_allclose(found.thresholds, expected.thresholds, rtol=1e-5)

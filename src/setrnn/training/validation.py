@@ -91,7 +91,7 @@ def _find_thresholds(
     marginals = ranks.collect([row for rows in own for row in rows])
     known = Ragged.from_lists([row[row < n_labels].tolist() for row in truth])
     joined = TrueMarginals.of(np.stack(marginals), known, unknown)
-    return choose_thresholds(joined.probs, joined.is_label, joined.places)
+    return choose_thresholds(joined.probs, joined.is_label, joined)
 
 
 def best_constant(prepared: Prepared, measure: str) -> float:

@@ -113,7 +113,7 @@ def draw_labels(seed, n=1_500):
     probs = random.beta(0.25, 0.4, (n, 4)).astype(np.float32)
     probs[:, 1] *= 0.8
     probs[:, 2:] *= random.random((n, 2)) < 0.02
-    return TrueMarginals(probs, random.random(probs.shape) < probs, None)
+    return TrueMarginals.of_matrices(probs, random.random(probs.shape) < probs)
 
 
 def fit_labels(own):
@@ -128,7 +128,7 @@ def test_a_safe_label_is_accepted_and_a_doubtful_one_is_not():
     assert found.n_safe in (1, 3)  # rare labels are accepted together or not at all
     assert found.shares[0] > 0.3
     nothing = np.zeros((50, 3), dtype=np.float32)
-    assert fit_labels(TrueMarginals(nothing, nothing > 0, None)).n_safe == 0
+    assert fit_labels(TrueMarginals.of_matrices(nothing, nothing > 0)).n_safe == 0
 
 
 def test_accepted_labels_reach_the_target_with_the_confidence_asked_for():

@@ -19,11 +19,12 @@ from setrnn.tagging.trust.labels import (
 
 
 def fit(own, is_label):
-    return fit_smooth_curves(TrueMarginals(own, is_label, None))
+    return fit_smooth_curves(TrueMarginals.of_matrices(own, is_label))
 
 
 def hold_out(own, is_label):
-    return held_out_label_probs(TrueMarginals(own, is_label, None))
+    pairs = TrueMarginals.of_matrices(own, is_label)
+    return pairs.fill(held_out_label_probs(pairs), slice(0, own.shape[1]))
 
 
 @pytest.fixture(scope="module")
@@ -79,12 +80,15 @@ def test_probabilities_against_the_truth_are_not_turned_round():
 def test_knots_are_added_only_where_they_predict_better(overconfident):
     own, is_label, truth = overconfident
     stepped = np.where(own > 0.5, 0.9, 0.1) * own  # a jump that no smooth curve follows
-    found, smooth = fit_label_curves(TrueMarginals(stepped, is_label, None)), fit(stepped, is_label)
+    found, smooth = (
+        fit_label_curves(TrueMarginals.of_matrices(stepped, is_label)),
+        fit(stepped, is_label),
+    )
     assert len(found.knots) > 2
     error = [np.abs(each(stepped) - truth)[truth > 0.05].mean() for each in (found, smooth)]
     assert error[0] < error[1]
     assert (np.diff(found(np.linspace(0, 1, 50)[:, None].repeat(20, 1)), axis=0) >= 0).all()
-    few = add_knots(smooth, TrueMarginals(stepped[:100], is_label[:100], None))
+    few = add_knots(smooth, TrueMarginals.of_matrices(stepped[:100], is_label[:100]))
     assert len(few.knots) == 2
 
 

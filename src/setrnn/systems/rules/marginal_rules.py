@@ -26,7 +26,7 @@ from setrnn.systems.candidates import (
 from setrnn.systems.limits import SetLimits
 from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.closed_sets import close_by_sum
-from setrnn.systems.true_marginals import Places
+from setrnn.systems.true_marginals import TrueMarginals
 
 OVER_HALF = np.nextafter(0.5, 1.0)
 # Chosen by fitting on one half of valid and measuring on the other: docs/rules.md.
@@ -94,7 +94,7 @@ def _thresholds(choice: Choice) -> Thresholds:
 
 
 def choose_thresholds(
-    marginals: Floats32, is_label: Bools, places: Places | None = None
+    marginals: Floats32, is_label: Bools, pairs: TrueMarginals | None = None
 ) -> Thresholds:
     """Choose thresholds on documents with true labels. Both arrays are (n, L), or (E,) of pairs.
 
@@ -103,7 +103,7 @@ def choose_thresholds(
     expect: the few documents of a rare label do not decide alone. A label without documents gets
     the common threshold.
     """
-    n, n_labels = marginals.shape if places is None else places.shape
+    n, n_labels = marginals.shape if pairs is None else pairs.shape
     if not is_label.any() or not (marginals > 0).any():
         return Thresholds(0.5, np.full(n_labels, 0.5))
     common = find_best_threshold(marginals.reshape(-1), is_label.reshape(-1))
@@ -111,10 +111,10 @@ def choose_thresholds(
     by_label = np.full(n_labels, np.nan)
     for start in range(0, n_labels, n_at_once):
         part = slice(start, min(start + n_at_once, n_labels))
-        if places is None:
+        if pairs is None:
             probs, is_true = marginals[:, part], is_label[:, part]
         else:
-            probs, is_true = places.fill(marginals, part), places.fill(is_label, part)
+            probs, is_true = pairs.fill(marginals, part), pairs.fill(is_label, part)
         found = find_best_thresholds(probs.T, is_true.T, EXPECTED_WEIGHT)
         by_label[part] = np.where(is_true.any(axis=0), found, np.nan)
     return Thresholds(common, np.where(np.isfinite(by_label), by_label, common))

@@ -15,7 +15,7 @@ import scipy
 
 from setrnn.errors import ConfigError
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints
-from setrnn.systems.true_marginals import Places, TrueMarginals
+from setrnn.systems.true_marginals import TrueMarginals
 
 N_BINS = 15
 MIN_IN_BIN = 10  # documents
@@ -140,48 +140,32 @@ def fit_label_acceptance(
     label. Labels expected in too few documents for a test are tested together.
 
     Args:
-        own: the model's own p(label | document), (n, L), or (E,) of pairs.
+        own: the model's own p(label | document), of pairs (E,).
         probs: the calibrated ones.
         held_out: the same, from curves fitted on other documents.
         target: the least accuracy of a label where it is accepted.
         confidence: the confidence that a label reaches the target.
     """
-    places, is_label, asked = own.places, own.is_label, (target, confidence, MIN_ACCEPTED)
-    n_labels = (probs if places is None else places).shape[1]
-    fewest = _fewest(target, confidence)
-    expected = _sum_by_label(own.probs, places)
+    n_labels, asked = own.shape[1], (target, confidence, MIN_ACCEPTED)
+    fewest, expected = _fewest(target, confidence), own.sum_by_label(own.probs)
     is_rare = expected < fewest
     thresholds, n_accepted = np.full(n_labels, NEVER), np.zeros(n_labels)
-    for label in np.flatnonzero(~is_rare):
+    for label in np.flatnonzero(~is_rare).tolist():
         first = max(fewest, min(FIRST_TEST * fewest, expected[label] / 2))
-        of_label, is_right = (_column(each, int(label), places) for each in (probs, is_label))
+        column = slice(label, label + 1)
+        of_label, is_right = (own.fill(each, column)[:, 0] for each in (probs, own.is_label))
         found = _find_threshold(of_label, is_right, first, *asked)
         thresholds[label], n_accepted[label], _ = found
     if is_rare.any():
-        of_rare = np.s_[:, is_rare] if places is None else is_rare[places.label]
-        rare, is_right = held_out[of_rare].ravel(), is_label[of_rare].ravel()
+        of_rare = is_rare[own.label]
         first = max(fewest, min(FIRST_TEST * fewest, expected[is_rare].sum() / 2))
-        if first <= len(rare):
+        if first <= of_rare.sum():
+            rare, is_right = held_out[of_rare], own.is_label[of_rare]
             threshold, *_ = _find_threshold(rare, is_right, first, *asked)
             thresholds[is_rare] = threshold
-            n_accepted[is_rare] = _sum_by_label(probs >= threshold, places)[is_rare]
-    shares = np.minimum(n_accepted / np.maximum(_sum_by_label(probs, places), 1.0), 1.0)
+            n_accepted[is_rare] = own.sum_by_label(probs >= threshold)[is_rare]
+    shares = np.minimum(n_accepted / np.maximum(own.sum_by_label(probs), 1.0), 1.0)
     return LabelAcceptance(target, confidence, thresholds, is_rare, shares)
-
-
-def _sum_by_label(values: npt.NDArray[Any], places: Places | None) -> Floats:
-    """Sum values (n, L), or (E,) of pairs, over the documents: (L,)."""
-    if places is None:
-        return np.asarray(values.sum(axis=0, dtype=np.float64))
-    sums = np.bincount(places.label, weights=values, minlength=places.shape[1])
-    return np.asarray(sums, dtype=np.float64)
-
-
-def _column(values: npt.NDArray[Any], label: int, places: Places | None) -> Any:  # noqa: ANN401
-    """Return the values of one label, (n,)."""
-    if places is None:
-        return values[:, label]
-    return places.fill(values, slice(label, label + 1))[:, 0]
 
 
 def _find_threshold(

@@ -367,7 +367,7 @@ class CalibrationDocuments:
         Also return the predictions by these rules.
         """
         by_key = {
-            key: choose_thresholds(each.probs, each.is_label, each.places)
+            key: choose_thresholds(each.probs, each.is_label, each)
             for key, each in self.marginals.items()
         }
         common = by_key.get("micro-f1", by_key["sets"]).common
@@ -420,14 +420,14 @@ def accept_labels(
     assert curves is not None
     # The knots were fitted on these documents, but have few parameters.
     after = curves.interpolate(held_out_label_probs(own))
-    calibrated = curves(own.probs, None if own.places is None else own.places.label)
+    calibrated = curves(own.probs, own.label)
     found = fit_label_acceptance(own, calibrated, after, *asked)
     before = _label_reliability(own.probs, own.is_label)
     return found, before, _label_reliability(after, own.is_label)
 
 
 def _label_reliability(probs: Floats32, is_label: Bools) -> Reliability:
-    """Sort the pairs of a document and a label, (n, L), that are shown into bins of equal mass."""
+    """Sort the pairs of a document and a label, (E,), that are shown into bins of equal mass."""
     is_shown = probs > MIN_SHOWN
     if not is_shown.any():
         return reliability(np.zeros(1), np.zeros(1, dtype=bool))

@@ -80,14 +80,14 @@ def fit_smooth_curves(own: TrueMarginals) -> LabelCurves:
 
 
 def held_out_label_probs(own: TrueMarginals) -> Floats32:
-    """Calibrate each fifth of the documents with curves fitted on the others: (n, L), or (E,)."""
+    """Calibrate each fifth of the documents with curves fitted on the others: (E,)."""
     found = np.zeros_like(own.probs)
     folds = list(_folds(own))
-    parts = [_take(own, is_out) for is_out in folds]
+    parts = [own.keep(is_out) for is_out in folds]
     counts = [_count(part) for part in parts]
     for fold, (is_out, part) in enumerate(zip(folds, parts, strict=True)):
         curves = _fit_counts(sum(counts[:fold] + counts[fold + 1 :], np.zeros_like(counts[0])))
-        found[is_out] = curves(part.probs, None if part.places is None else part.places.label)
+        found[is_out] = curves(part.probs, part.label)
     return found
 
 
@@ -98,19 +98,19 @@ def add_knots(curves: LabelCurves, held_out: TrueMarginals) -> LabelCurves:
         curves: the curves without knots.
         held_out: probabilities by such curves, fitted on other documents, with the true labels.
     """
-    if _count_documents(held_out) < MIN_FOR_KNOTS:
+    if held_out.shape[0] < MIN_FOR_KNOTS:
         return curves
     gain = 0.0
     for is_out in _folds(held_out, seed=1):
-        bent = _bend_by_knots(curves, _take(held_out, ~is_out))
-        out = _take(held_out, is_out)
+        bent = _bend_by_knots(curves, held_out.keep(~is_out))
+        out = held_out.keep(is_out)
         gain += log_loss(out.probs, out.is_label)
         gain -= log_loss(bent.interpolate(out.probs), out.is_label)
     return _bend_by_knots(curves, held_out) if gain > 0 else curves
 
 
 def log_loss(probs: Floats32, is_label: Bools) -> float:
-    """Return the sum of -log p of what is true, over (n, L)."""
+    """Return the sum of -log p of what is true, over (E,)."""
     loss = 0.0
     for rows in _slices(probs.shape):
         inner = _clip(probs[rows])
@@ -131,21 +131,10 @@ def _bend_by_knots(curves: LabelCurves, own: TrueMarginals) -> LabelCurves:
     return replace(curves, knots=knots[first], values=values[first])
 
 
-def _count_documents(own: TrueMarginals) -> int:
-    return len(own.probs) if own.places is None else own.places.shape[0]
-
-
 def _folds(own: TrueMarginals, seed: int = 0) -> Iterator[Bools]:
-    """Mark the documents (n,) of each fold, or their pairs (E,)."""
-    of_fold = np.random.default_rng(seed).permutation(_count_documents(own)) % N_FOLDS
-    if own.places is not None:
-        of_fold = of_fold[own.places.document]
-    return (of_fold == fold for fold in range(N_FOLDS))
-
-
-def _take(own: TrueMarginals, is_kept: Bools) -> TrueMarginals:
-    places = None if own.places is None else own.places.keep(is_kept)
-    return TrueMarginals(own.probs[is_kept], own.is_label[is_kept], places)
+    """Mark the pairs (E,) of the documents of each fold."""
+    of_fold = np.random.default_rng(seed).permutation(own.shape[0]) % N_FOLDS
+    return (of_fold[own.document] == fold for fold in range(N_FOLDS))
 
 
 def _slices(shape: tuple[int, ...]) -> Iterator[slice]:
@@ -167,16 +156,14 @@ def _bin_centres() -> Floats:
 
 def _count(own: TrueMarginals) -> Floats:
     """Count the documents of each label by its probability, and those that have it: (2, L, B)."""
-    probs, places, n_bins = own.probs, own.places, len(_bin_centres())
-    n_labels = probs.shape[1] if places is None else places.shape[1]
-    first = (np.arange(n_labels) if places is None else places.label.astype(np.int64)) * n_bins
+    n_labels, n_bins = own.shape[1], len(_bin_centres())
     counts = np.zeros((2, n_labels * n_bins))
-    for rows in _slices(probs.shape):
-        log_odds = scipy.special.logit(_clip(probs[rows])) - scipy.special.logit(MIN_TO_FIT)
+    for rows in _slices(own.probs.shape):
+        log_odds = scipy.special.logit(_clip(own.probs[rows])) - scipy.special.logit(MIN_TO_FIT)
         of_bin = log_odds / BIN_WIDTH
         is_used = of_bin >= 0
-        of_label = first if places is None else first[rows]
-        place = (of_label + np.minimum(of_bin, n_bins - 1).astype(np.int64))[is_used]
+        bins = np.minimum(of_bin, n_bins - 1).astype(np.int64)
+        place = (own.label[rows].astype(np.int64) * n_bins + bins)[is_used]
         for count, chosen in zip(counts, (place, place[own.is_label[rows][is_used]]), strict=True):
             count += np.bincount(chosen, minlength=len(count))
     return counts.reshape(2, n_labels, n_bins)
