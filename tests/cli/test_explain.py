@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from setrnn.cli.explain import _label_table
-from setrnn.tagging.explain.words import LinearScore, Term
+from setrnn.data.text.alignment import Word
 
 TEXT = "The draft budget of Velmara for 2,500 [bold]clubs[/bold]"
 
@@ -85,10 +85,9 @@ def test_a_given_set_is_explained_instead(setrnn, model, taggers, tmp_path):
 def test_no_word_of_any_script_is_cut_off(taggers):
     found = taggers["br"].explain(TEXT)
     words = ["今", "今天", "医", "学", "コンピューター", "weather"]
-    terms = tuple(Term(word, "word", 1, 1.0, 0.5, 0.5) for word in words[:4])
-    terms += tuple(Term(word, "pair", 1, 1.0, -0.5, -0.5) for word in words[4:])
-    label = replace(found.label_words[0], score=LinearScore(0.0, -1.89, terms))
-    table = _label_table(replace(found, label_words=(label,)))
+    read = tuple(Word(word, 0, 1, "known", place) for place, word in enumerate(words))
+    label = replace(found.label_words[0], weights=(0.5, 0.5, 0.5, 0.5, -0.5, -0.5))
+    table = _label_table(replace(found, words=read, label_words=(label,)))
     for width in range(50, 90):
         console = Console(width=width, file=StringIO())
         console.print(table)

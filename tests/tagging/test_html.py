@@ -1,9 +1,7 @@
-"""What a notebook shows of predictions, explanations and comparisons."""
+"""What a notebook shows of predictions."""
 
 from dataclasses import replace
 from html.parser import HTMLParser
-
-import pytest
 
 from setrnn.systems.candidates import ScoredSet
 from setrnn.tagging.prediction import Prediction, Predictions
@@ -73,17 +71,3 @@ def test_many_predictions_are_one_table_with_the_first_rows():
     accepted = Predictions([Prediction(("a",), 0.5, accepted=True)])
     assert "yes" in Strict(accepted._repr_html_()).text
     Strict(Predictions()._repr_html_())
-
-
-@pytest.mark.parametrize("method", ["br", "set-rnn", "sigmoid", "mixture"])
-def test_an_explanation_shows_labels_words_and_sets(taggers, method):
-    found = taggers[method].explain("The cup final was cancelled. <script>storm</script>")
-    page = Strict(found._repr_html_())
-    assert "script" not in page.tags
-    for label in found.predicted.labels:
-        assert label in page.text
-    assert f"{found.predicted.probability:.3f}" in page.text
-    for note in found.reading_notes():
-        assert note in page.text
-    if found.steps:
-        assert "words attended to" in page.text

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 WORDS_FOR, WORDS_AGAINST = 4, 2  # of each label or step
 MIN_WEIGHT = 0.1  # of the strongest word of the label or step
-NUMBERS = ("", "p", "score", "bias")  # columns
-SCORE_HINT = "score (log-odds) = bias + what all words, pairs and earlier labels add"
+NUMBERS = ("", "p")  # columns
 
 
 def explain(
@@ -99,8 +98,6 @@ def _show(explanation: Explanation) -> None:
     )
     if explanation.label_words:
         _print("The words for each label (+) and against it (-).", _label_table(explanation))
-        if explanation.label_words[0].score is not None:
-            stdout.print(Text(SCORE_HINT), style="dim")
     if explanation.sequences:
         title = (
             "Its most probable orders."
@@ -164,14 +161,11 @@ def _sets_table(explanation: Explanation) -> Table:
 
 def _label_table(explanation: Explanation) -> Table:
     """Lay out the words for and against each label; labels that are not in the set are dim."""
-    has_scores = explanation.label_words[0].score is not None
-    table = _table("label", "p", *(("score", "bias") if has_scores else ()), "words")
+    table = _table("label", "p", "words")
     for each in explanation.label_words:
-        score = each.score
         table.add_row(
             Text(each.label + ("" if each.is_in_set else " (left out)")),
             _prob(each.probability),
-            *(() if score is None else (f"{score.total:+.2f}", f"{score.bias:+.2f}")),
             _join_words(explanation, each, "+.2f"),
             style="" if each.is_in_set else "dim",
         )

@@ -17,7 +17,6 @@ from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError
 from setrnn.methods import METHODS
 from setrnn.report.explanation_page import render_page
-from setrnn.systems.classical.system import LinearWeights
 from setrnn.systems.mixture import relabel
 from setrnn.systems.mixture_candidates import Weights
 from setrnn.tagging.learn.mix import join
@@ -90,62 +89,20 @@ def test_the_words_add_up_to_the_evidence_for_a_label(network, test_texts):
         assert all(each.elsewhere == 0 for each in network.explain(text).label_words)
 
 
+@pytest.mark.parametrize("name", CLASSICAL)
+def test_the_words_of_a_classical_system_add_up_to_what_its_features_add(taggers, test_texts, name):
+    system, labels = taggers[name].system, taggers[name].labels
+    for text in ("", TEXT, *test_texts[:4]):
+        features = system.tfidf.transform(taggers[name].encoder.encode([text]))
+        expected = system.linear.logits(features)[0] - system.linear.intercepts
+        for each in taggers[name].explain(text).label_words:
+            total = sum(each.weights) + each.elsewhere
+            assert total == pytest.approx(expected[labels.index[each.label]], abs=1e-4)
+
+
 def test_the_parts_of_words_add_up_to_the_evidence_for_a_label(transformer, test_texts):
     for text in (TEXT, test_texts[0], ""):
         check_sums(transformer, text)
-
-
-def log_odds_given(tagger, text, label, held):
-    """The decision value of a label, as prediction computes it."""
-    system = tagger.system
-    features = system.tfidf.transform(tagger.encoder.encode([text]))
-    logit = float(system.linear.logits(features)[0, label])
-    chain = getattr(system, "chain", np.zeros((len(tagger.labels),) * 2))
-    return logit + float(sum(chain[each, label] for each in held))
-
-
-def check_scores(tagger, text, **options):
-    found = tagger.explain(text, **options)
-    index = tagger.labels.index
-    held = [index[name] for name in found.predicted.labels]
-    for each in found.label_words:
-        total = sum((each.score.bias, *(term.contribution for term in each.score.terms)))
-        expected = log_odds_given(tagger, text, index[each.label], held)
-        assert (total, each.score.total) == (pytest.approx(expected, abs=1e-4),) * 2
-        for term in each.score.terms:
-            assert term.contribution == pytest.approx(term.coefficient * term.value)
-    return found
-
-
-@pytest.mark.parametrize("name", CLASSICAL)
-def test_the_terms_of_a_classical_system_add_up_to_its_decision_value(taggers, test_texts, name):
-    tagger = taggers[name]
-    for text in ("", TEXT, *test_texts[:6]):
-        check_scores(tagger, text)
-        check_scores(tagger, text, labels=tagger.labels.names[:5])
-    assert taggers["set-rnn"].explain(TEXT).label_words[0].score is None
-
-
-def test_terms_are_words_pairs_features_and_earlier_labels(taggers, test_texts):
-    tagger = taggers["pcc"]
-    tfidf = tagger.system.tfidf
-    names = [tagger.encoder.tokens[token] for token in tfidf.tokens_of(len(tfidf.idf) - 1)]
-    text = f"{' '.join(names).upper()} 5 {names[0]} 17"
-    order = tagger.labels.names
-    found = tagger.explain(text, [*tagger.encoder.feature_ids][:2], labels=order[:6])
-    terms = [term for each in found.label_words for term in each.score.terms]
-    assert {term.kind for term in terms} >= {"word", "label"}
-    assert {term.kind for term in terms} <= {"word", "pair", "feature", "label"}
-    for each in found.label_words:
-        earlier = {term.text for term in each.score.terms if term.kind == "label"}
-        assert earlier <= {*order[: order.index(each.label)]}
-    # every feature of the document can be named, also those with weight 0 for these labels
-    (row,) = [tfidf.transform(tagger.encoder.encode([text]))]
-    pairs = [column for column in row.indices if column >= tfidf.n_tokens]
-    assert pairs
-    assert all(len(tfidf.tokens_of(column)) == 2 for column in pairs)
-    listed = {word.text for each in found.label_words for word in found.words_for(each, 99)}
-    assert not {"5", "17"} & listed  # all numbers are one word
 
 
 def test_labels_are_those_of_the_set_then_the_most_probable_others(any_tagger, test_texts):
@@ -242,9 +199,9 @@ def test_a_mixture_explains_the_set_that_it_predicts(taggers, test_texts):
     found = mixture.explain(TEXT, rule="hamming")
     assert "by its member br" in render_page(found)
     own = taggers["br"].explain(TEXT, labels=found.predicted.labels)
-    scores = {each.label: each.score for each in found.label_words if each.is_in_set}
-    assert scores
-    assert scores == {each.label: each.score for each in own.label_words if each.is_in_set}
+    weights = {each.label: each.weights for each in found.label_words if each.is_in_set}
+    assert weights
+    assert weights == {each.label: each.weights for each in own.label_words if each.is_in_set}
 
 
 def test_a_mixture_explains_given_labels_in_the_order_of_its_member(taggers):
@@ -266,18 +223,3 @@ def test_a_mixture_explains_given_labels_in_the_order_of_its_member(taggers):
     for each in found.label_words:
         if each.is_in_set:
             assert each.weights == pytest.approx(by_label[each.label].weights)
-
-
-def test_sparse_weights_of_many_labels_explain_the_same(taggers):
-    tagger = taggers["br"]
-    linear = tagger.system.linear
-    dense = linear.weights.toarray() if hasattr(linear.weights, "toarray") else linear.weights
-    cut = np.where(np.abs(dense) < np.quantile(np.abs(dense), 0.95), 0, dense)
-    assert hasattr(LinearWeights(cut, linear.intercepts).weights, "toarray")  # sparse
-    system = replace(tagger.system, linear=LinearWeights(cut, linear.intercepts))
-    sparse = replace(tagger, system=system)
-    check_scores(sparse, TEXT)
-    back = type(sparse.system).from_arrays(
-        sparse.system.arrays(), METHODS["br"], sparse.config, "cpu"
-    )
-    assert replace(sparse, system=back).explain(TEXT) == sparse.explain(TEXT)

@@ -83,12 +83,6 @@ class Tfidf:
         total = np.maximum(np.asarray(counts.sum(0)), 0.5)
         return scipy.sparse.csr_matrix(counts.multiply(self.transform(tokens).toarray() / total))
 
-    def tokens_of(self, column: int) -> tuple[int, ...]:
-        """Return the token of a column, or the two tokens of a pair."""
-        if column < self.n_tokens:
-            return (column,)
-        return divmod(int(self.pairs[column - self.n_tokens]), self.n_tokens)
-
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the learned arrays by name."""
         return {"idf": self.idf, "pairs": self.pairs}

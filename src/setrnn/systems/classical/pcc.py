@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from setrnn.config import MAX_BEAM_WIDTH, ClassicalSettings
-from setrnn.data.ragged import Ragged
 from setrnn.data.unknown import Incomplete
 from setrnn.systems.candidates import (
     Floats,
@@ -29,7 +28,6 @@ from setrnn.systems.classical.features import Tfidf, indicator
 from setrnn.systems.classical.logistic import Penalties, fit_logistic
 from setrnn.systems.classical.system import (
     ClassicalSystem,
-    LinearTerms,
     LinearWeights,
     OnLabelsDone,
     TrainingData,
@@ -165,13 +163,6 @@ class ClassifierChain(ClassicalSystem):
                 log_odds += self.chain[held, label]
             log_probs += log_sigmoid(np.where(is_in[:, :, label], log_odds, -log_odds))
         return shift_log_probs(log_probs, label_sets, log_empty_of(logits), self.empty_shift)
-
-    def split_log_odds(
-        self, tokens: Ragged, labels: Sequence[int], held: Sequence[int]
-    ) -> LinearTerms:
-        """Return what the log-odds of some labels are the sum of, given the labels of the set."""
-        of_features = super().split_log_odds(tokens, labels, held)
-        return replace(of_features, held_weights=self.chain[np.ix_(held, labels)])
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the weights of features and of labels."""

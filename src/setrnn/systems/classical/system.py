@@ -20,7 +20,7 @@ from setrnn.data.unknown import ESTIMATED, Incomplete
 from setrnn.methods import Method
 from setrnn.metrics import evaluate_sets
 from setrnn.progress import OnProgress, count_up, ignore_progress
-from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, SetCandidates
+from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
 from setrnn.systems.classical.features import Tfidf, indicator
 from setrnn.systems.empty_set import EMPTY_SHIFT, fit_empty_set, pack_shift, unpack_shift
 from setrnn.systems.known import Known
@@ -109,20 +109,6 @@ class LinearWeights:
 
 
 @dataclass(frozen=True)
-class LinearTerms:
-    """The parts of the log-odds of N labels for one document with F features.
-
-    The log-odds are the intercepts, the values times the weights, and the weights of held labels.
-    """
-
-    columns: Ints  # (F,) the features of the document: tokens, then pairs
-    values: Floats32  # (F,) tf-idf
-    weights: Floats32  # (F, N)
-    intercepts: Floats32  # (N,)
-    held_weights: Floats32 | None = None  # (S, N) of the labels of a set; 0 after the own place
-
-
-@dataclass(frozen=True)
 class ClassicalSystem(System):
     """Linear functions of tf-idf, one per label; a subclass fits them and finds sets with them.
 
@@ -193,22 +179,6 @@ class ClassicalSystem(System):
     def weigh_tokens(self, tokens: Ragged, labels: Sequence[int]) -> Floats32:
         """Return what each token of one document adds to the log-odds of some labels: (T, N)."""
         return self.linear.take(labels).times(self.tfidf.spread(tokens))
-
-    def split_log_odds(
-        self, tokens: Ragged, labels: Sequence[int], held: Sequence[int]
-    ) -> LinearTerms:
-        """Return what the log-odds of some labels are the sum of, for one document.
-
-        A chain reads the labels before its own: `held` are those of the set.
-        """
-        features = self.tfidf.transform(tokens)
-        own = self.linear.take(labels)
-        return LinearTerms(
-            columns=features.indices.astype(np.int64),
-            values=features.data,
-            weights=scipy.sparse.csr_matrix(own.weights)[features.indices].toarray(),
-            intercepts=own.intercepts,
-        )
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all learned weights by name."""

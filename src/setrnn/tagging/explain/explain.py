@@ -37,7 +37,7 @@ from setrnn.systems.neural import NeuralSystem
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.system import System
 from setrnn.tagging.complete import problem_with_known
-from setrnn.tagging.explain.render import describe_reading, write_explanation
+from setrnn.tagging.explain.reading import describe_reading
 from setrnn.tagging.explain.words import (
     FEATURE,
     WORD,
@@ -120,9 +120,6 @@ class Explanation:
     member: str = ""  # of a mixture: the method of the member that words and sets are of
     note: str = ""  # of a mixture: which member that is
 
-    def _repr_html_(self) -> str:
-        return write_explanation(self)
-
     @property
     def predicted(self) -> NamedSet:
         """The set that is explained: the predicted or the given one."""
@@ -161,10 +158,7 @@ class Explanation:
         return self._weigh(step)[:top]
 
     def words_for(self, row: LabelWords | Step, top: int) -> list[WeightedWord]:
-        """Return the words that speak for a label or a step, the strongest first.
-
-        Of a classical system, also word pairs and, in a chain, earlier labels.
-        """
+        """Return the words that speak for a label or a step, the strongest first."""
         return [word for word in self._weigh(row) if word.weight > 0][:top]
 
     def words_against(self, row: LabelWords | Step, top: int) -> list[WeightedWord]:
@@ -188,12 +182,6 @@ class Explanation:
 
     def _weigh(self, row: LabelWords | Step) -> list[WeightedWord]:
         """List the words by their weights, without stop words."""
-        if isinstance(row, LabelWords) and row.score is not None:
-            found = (
-                WeightedWord(each.text, each.contribution, each.n_times, False, each.kind)
-                for each in row.score.terms
-            )
-            return sorted(found, key=lambda word: -word.weight)
         skipped = {word.place for word in self.words if word.fate == STOP_WORD}
         unknown = {word.place for word in self.words if word.fate == AS_UNKNOWN}
         n_words = len(self.read) - len(self.features)

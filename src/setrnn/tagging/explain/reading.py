@@ -1,4 +1,4 @@
-"""Show an explanation: sentences on what was read, and HTML for notebooks."""
+"""Describe in sentences what a model read of a text."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ from math import fsum
 from typing import TYPE_CHECKING
 
 from setrnn.data.text.alignment import AS_NUMBER, AS_UNKNOWN, CUT, STOP_WORD
-from setrnn.tagging.html import write_set, write_table, write_text
 
 if TYPE_CHECKING:
     from setrnn.tagging.explain.explain import Explanation
-    from setrnn.tagging.explain.words import WeightedWord
-
-N_WORDS, N_SETS = 5, 5  # in a notebook
 
 
 def describe_reading(found: Explanation) -> Iterator[str]:
@@ -67,46 +63,3 @@ def _join_names(names: Sequence[str], most: int = 8) -> str:
     distinct = list(dict.fromkeys(names))
     more = f" and {len(distinct) - most:,} more" if len(distinct) > most else ""
     return ", ".join(distinct[:most]) + more
-
-
-def write_explanation(found: Explanation) -> str:
-    """Write an explanation as HTML: the set, the words of each label, the most probable sets."""
-    by = "given" if found.is_given else f"rule {write_text(str(found.rule))}"
-    best = found.predicted
-    text = (
-        f"<div>{write_text(found.method)}, {by}: {write_set(best.labels)} "
-        f"p {'=' if best.is_exact else '≥'} {best.probability:.3f}</div>"
-    )
-    labels = [
-        [
-            write_text(each.label) + ("" if each.is_in_set else " <i>(left out)</i>"),
-            f"{each.probability:.3f}",
-            _write_words(found.words_for(each, N_WORDS)),
-            _write_words(found.words_against(each, N_WORDS)),
-        ]
-        for each in found.label_words
-    ]
-    sets = [
-        [f"{'' if each.is_exact else '≥ '}{each.probability:.3f}", write_set(each.labels)]
-        for each in found.sets[:N_SETS]
-    ]
-    steps = [
-        [
-            write_text(each.label or "STOP"),
-            f"{each.probability:.3f}",
-            _write_words(found.attended(each, N_WORDS)),
-        ]
-        for each in found.steps
-    ]
-    for columns, rows in (
-        (["label", "p", "words for it", "words against it"], labels),
-        (["p", "set"], sets),
-        (["step", "p", "words attended to"], steps),
-    ):
-        text += write_table(columns, rows) if rows else ""
-    notes = "".join(f"<li>{write_text(each)}</li>" for each in found.reading_notes())
-    return f"{text}<ul>{notes}</ul>"
-
-
-def _write_words(words: Sequence[WeightedWord]) -> str:
-    return " · ".join(f"{write_text(each.text)} {each.weight:.2f}" for each in words)
