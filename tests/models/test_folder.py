@@ -1,6 +1,5 @@
 import ast
 import json
-import os
 import pickle
 import shutil
 import stat
@@ -12,7 +11,6 @@ import pytest
 
 import setrnn
 from setrnn.config import Config
-from setrnn.data.disk import locked
 from setrnn.data.labels import LabelVocabulary
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.models import folder as model_folder
@@ -297,23 +295,7 @@ def test_a_new_calibration_is_as_private_as_the_model(folder):
         load(folder).save(folder)
 
 
-def test_only_the_model_folder_itself_need_be_writable(folder, tmp_path, monkeypatch):
-    held = []
-
-    def lock(target):
-        held.append(target)
-        return locked(target)
-
-    monkeypatch.setattr("setrnn.models.folder.locked", lock)
-    write_calibration(folder)
-    monkeypatch.setattr(os, "access", lambda place, mode: place != tmp_path)
-    write_calibration(folder)
-    assert held == [folder, folder / "calibration.json"]
-    assert {path.name for path in folder.iterdir()} == {*ALL, "calibration.json"}
-
-
 def test_what_a_killed_calibrate_left_does_not_hinder(taggers, folder):
-    (folder / ".calibration.json.lock").write_text("1")
     (folder / ".calibration.json.setrnn-000000-1-00000000").write_text("half")
     assert load(folder).method == "br-support"
     write_calibration(folder)

@@ -17,12 +17,10 @@ after a hyphen if there is one.
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import stat
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar
@@ -112,7 +110,6 @@ def refuse_other_folder(folder: Path) -> None:
     if not folder.exists():
         return
     names = {each.name for each in folder.iterdir()} if folder.is_dir() else {folder.name}
-    names -= {f".{CALIBRATION}.lock"}  # of a process that was killed
     others = sorted(name for name in names if not is_model_file(name) and not is_temporary(name))
     if CONFIG in names:
         is_model = is_description((folder / CONFIG).read_bytes())
@@ -181,11 +178,9 @@ def save_calibration(
 ) -> str:
     """Write calibration.json and README.md alone, and return the version of the model with them.
 
-    If the folder no longer holds the version that was read from it, nothing is written. Only the
-    folder itself needs to be writable.
+    If the folder no longer holds the version that was read from it, nothing is written.
     """
-    is_beside = os.access(recovered(folder).resolve().parent, os.W_OK)
-    with locked(folder if is_beside else folder / CALIBRATION):
+    with locked(folder):
         if read_version(folder) != read:
             raise ModelError(
                 f"{folder} has changed in the meantime: the calibration was not written. "
@@ -207,32 +202,14 @@ def _write_beside(file: Path, content: bytes) -> None:
         stream.write(content)
 
 
-def copy_model(folder: Path, target: Path) -> None:
-    """Copy the files of a model to another folder; a damaged model is refused.
+def copy_model(folder: Path, target: Path, setrnn: str) -> None:
+    """Copy a model to another folder; a damaged model is refused.
 
     A model at `target` is replaced, but not what people wrote about it.
     """
-    refuse_other_folder(target)
-    with locked(target), whole_folder(target) as temporary:
-        _read_settled(folder, lambda: _copy_files(folder, temporary))
-        readme = temporary / README
-        new = readme.read_text(encoding="utf-8") if readme.is_file() else ""
-        if kept := choose_readme(target / README, new):
-            readme.write_bytes(kept)
-
-
-def _copy_files(folder: Path, target: Path) -> None:
-    """Copy the files of a model to a temporary folder, and check the copies."""
-    read_description(folder)
-    for old in target.iterdir():  # of a try before
-        old.unlink()
-    for each in folder.iterdir():
-        if is_model_file(each.name):
-            shutil.copyfile(each, target / each.name)
-    try:
-        _read_model(target)
-    except ModelError as error:
-        raise ModelError(str(error).replace(str(target), str(folder))) from error
+    model, readme = load_model(folder), folder / README
+    text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
+    save_model(target, replace(model, readme=text), setrnn)
 
 
 def load_model(folder: Path) -> SavedModel:

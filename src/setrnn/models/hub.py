@@ -167,7 +167,7 @@ def push(
 def _copy(model: str | Path | Tagger, folder: Path) -> None:
     if isinstance(model, str | Path):
         with open_place(model) as found:
-            copy_model(found, folder)
+            copy_model(found, folder, __version__)
     else:
         model.save(folder)
 
