@@ -79,14 +79,6 @@ def test_one_text_is_completed_as_in_a_list(tagger, test_texts, test_features, k
         assert_same([alone], [together[row]])
 
 
-def test_what_is_known_of_br_changes_no_other_label(taggers, test_texts, known):
-    """Its labels are independent: the same set, with what is known put in and taken out."""
-    found = taggers["br"].complete(test_texts, *known)
-    without = taggers["br"].tag(test_texts)
-    for one, other, present, absent in zip(found, without, *known, strict=True):
-        assert set(one.labels) == (set(other.labels) | set(present)) - set(absent)
-
-
 def test_labels_never_seen_together_leave_br_support_without_a_set(taggers, test_texts):
     tagger = taggers["br-support"]
     every = tagger.labels.names

@@ -1,5 +1,4 @@
 import copy
-import os
 import pickle
 import tempfile
 import warnings
@@ -24,8 +23,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import f1_score
 
 import setrnn
-from setrnn.data.disk import temporary_folder
-from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS
 from setrnn.tagging.estimator import SetRNNClassifier
@@ -59,14 +56,6 @@ def test_predict_proba_is_in_the_order_of_classes(fitted):
     for column, label in enumerate(fitted.classes_):
         own = own_order[:, fitted.tagger_.labels.index[label]]
         np.testing.assert_array_equal(probs[:, column], own)
-
-
-def test_indicator_columns_of_two_digits_keep_their_order():
-    matrix = np.eye(12, dtype=int)[[*range(12)] * 3]
-    texts = [f"word{column}" for column in range(12)] * 3
-    classifier = classical().fit(texts, matrix)
-    np.testing.assert_array_equal(classifier.predict(texts), matrix)
-    np.testing.assert_array_equal(classifier.predict_proba(texts).argmax(1), matrix.argmax(1))
 
 
 def test_a_column_without_ones_is_never_predicted():
@@ -103,13 +92,6 @@ def test_constant_data_can_be_learned(method, texts, y):
         assert probs.shape == (len(texts) + 1, len(classifier.classes_))
         assert np.isfinite(probs).all()
         assert classifier.score(texts, y) >= 0.75
-
-
-def test_no_texts_have_no_predictions(fitted):
-    n_labels = len(fitted.classes_)
-    assert fitted.predict([]).shape == (0, n_labels)
-    assert fitted.predict_proba([]).shape == (0, n_labels)
-    assert fitted.predict_sets([]) == []
 
 
 def test_score_equals_scikit_learns_f1_of_samples_in_both_forms(fitted):
@@ -228,27 +210,6 @@ def test_fit_leaves_no_files_and_holds_none(method, tmp_path, monkeypatch):
     maps = Path("/proc/self/maps")
     if maps.exists():
         assert str(tmp_path) not in maps.read_text()
-
-
-def test_fit_works_in_a_private_folder_and_sweeps_what_a_killed_one_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    seen = []
-
-    def watch(streams, target, *rest, **more):
-        seen.append(
-            (target.parent.stat().st_mode & 0o777, [each.name for each in tmp_path.iterdir()])
-        )
-        return prepare(streams, target, *rest, **more)
-
-    with temporary_folder(tmp_path / "texts") as folder:
-        left = folder.name.replace(str(os.getpid()), "999999999")
-    (tmp_path / left).mkdir()
-    monkeypatch.setattr("setrnn.tagging.estimator.prepare", watch)
-    quick("br").fit(FEW_TEXTS, FEW_SETS)
-    ((mode, names),) = seen
-    assert mode == 0o700
-    assert len(names) == 1
-    assert left not in names
 
 
 def test_a_failed_fit_leaves_no_files(tmp_path, monkeypatch):

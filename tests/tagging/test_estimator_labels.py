@@ -7,7 +7,6 @@ from itertools import islice
 import numpy as np
 import pytest
 import sklearn
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -15,7 +14,6 @@ from sklearn.preprocessing import FunctionTransformer
 import setrnn
 from setrnn.data import newsroom
 from setrnn.data.read import read_hierarchy, write_examples
-from setrnn.data.read.label_files import EMBEDDED_FILE
 from setrnn.errors import DataError
 from setrnn.tagging.estimator import SetRNNClassifier
 from setrnn.tagging.evaluate import evaluate
@@ -99,30 +97,6 @@ def test_with_unknown_labels_the_model_is_that_of_train(method, tmp_path):
     assert (classifier.predict_proba(NEW_TEXTS) != taken_as_absent.predict_proba(NEW_TEXTS)).any()
 
 
-def test_hidden_labels_count_neither_for_nor_against():
-    texts, sets = ["apple", "car"] * 20, [["fruit"], []] * 20
-    given = [labels if number % 4 > 1 else [] for number, labels in enumerate(sets)]
-    unknown = [[] if number % 4 > 1 else ["fruit"] for number in range(len(sets))]
-    whole, hidden, absent = (
-        SetRNNClassifier("br").fit(texts, y, unknown=labels).predict_proba(["apple"])[0, 0]
-        for y, labels in ((sets, None), (given, unknown), (given, None))
-    )
-    assert hidden == pytest.approx(whole, abs=0.05)
-    assert absent < 0.6 < 0.9 < hidden
-
-
-@pytest.mark.parametrize(
-    "hierarchy", [TREE, dict(TREE.parents), str(EMBEDDED_FILE), EMBEDDED_FILE, "newsroom"]
-)
-def test_a_hierarchy_has_the_forms_that_train_takes(hierarchy):
-    classifier = SetRNNClassifier("br", hierarchy=hierarchy).fit(TEXTS, LABEL_SETS)
-    assert classifier.tagger_.hierarchy.parents == TREE.parents
-    assert classifier.tagger_.keeps_closed
-    assert is_closed(classifier.predict_sets(NEW_TEXTS))
-    loose = SetRNNClassifier("br").fit(TEXTS, LABEL_SETS)
-    assert not is_closed(loose.predict_sets(NEW_TEXTS))
-
-
 def test_predictions_are_as_free_as_the_labels():
     classifier = SetRNNClassifier("br", hierarchy=TREE).fit(TEXTS, LEAVES)
     assert not classifier.tagger_.keeps_closed
@@ -140,22 +114,6 @@ def test_closed_labels_are_classes_and_true_labels_are_closed_when_scored():
     for estimator in (closing, as_last_step):
         found = setrnn.scorers.label_f1(estimator, NEW_TEXTS, leaves)
         assert found == setrnn.scorers.label_f1(whole, NEW_TEXTS, truth)
-
-
-def test_columns_of_a_matrix_may_have_parents():
-    texts, sets = ["red apple", "green apple", "red car"] * 5, [[0, 1], [0, 1], [0, 0]] * 5
-    classifier = SetRNNClassifier("br", hierarchy={"1": "0"}, close_labels=True).fit(texts, sets)
-    np.testing.assert_array_equal(classifier.predict(["apple"]), [[1, 1]])
-    with pytest.raises(DataError, match=r"'fruit'.*no column"):
-        SetRNNClassifier("br", hierarchy={"1": "fruit"}, close_labels=True).fit(texts, sets)
-
-
-@pytest.mark.parametrize("hierarchy", [TREE, {"football": "sport"}])
-def test_clone_keeps_the_hierarchy(hierarchy):
-    classifier = SetRNNClassifier("br", hierarchy=hierarchy, close_labels=True)
-    assert classifier.get_params()["hierarchy"] is hierarchy
-    copied = clone(classifier).get_params()
-    assert copied == classifier.get_params()
 
 
 def test_unknown_labels_can_be_routed():
@@ -192,13 +150,6 @@ def test_unknown_labels_are_scored_as_evaluate_does():
     assert found != classifier.score(TEXTS, GIVEN)
     with pytest.raises(DataError, match="No label of any text is known"):
         classifier.score(["x"], [[]], complete=[False])
-
-
-def test_a_warning_says_that_nothing_is_complete(notes):
-    SetRNNClassifier("br").fit(TEXTS, GIVEN, **SAID)
-    assert notes.warnings == []
-    SetRNNClassifier("br").fit(TEXTS, GIVEN, complete=[False] * len(TEXTS))
-    assert "None is complete" in notes.warnings[0]
 
 
 @pytest.mark.parametrize(

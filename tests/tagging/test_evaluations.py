@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -90,13 +88,6 @@ def test_the_log_likelihood_is_the_mean_of_the_true_sets(tagger, small_examples)
     )
     assert found.n_impossible_sets == (log_probs < np.log(1e-12)).sum()
     assert found.as_dict()["set_log_likelihood"] == found.set_log_likelihood
-
-
-def test_documents_of_unknown_labels_only_have_no_likelihood(taggers, small_examples):
-    other = replace(small_examples["test"][0], labels=("never seen",))
-    found = evaluate(taggers["br"], [other])
-    assert found.set_log_likelihood is None
-    assert found.n_impossible_sets == 0
 
 
 def test_limits_hold_in_evaluation(taggers, small_examples):

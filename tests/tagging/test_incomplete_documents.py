@@ -161,12 +161,3 @@ def test_training_warns_if_no_document_is_complete(
     note_labels(prepared, forgotten)
     assert notes.texts
     assert [said in text for text in notes.warnings] == ([] if said is None else [True])
-
-
-def test_training_says_what_is_made_of_unknown_labels(hidden_prepared, small_prepared, notes):
-    note_labels(small_prepared, -1.0)
-    assert not notes.texts
-    note_labels(hidden_prepared, -1.0)
-    (text,) = notes.texts
-    assert "60 of 90" in text
-    assert "training.forgotten" in text

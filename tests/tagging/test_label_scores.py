@@ -5,13 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from setrnn import Prediction, calibrate, evaluate, open_documents
-from setrnn.systems.true_marginals import TrueMarginals
-from setrnn.tagging.evaluate import measure_rules
+from setrnn import Prediction, calibrate
 from setrnn.tagging.measures import score_label_probabilities, score_labels
 from setrnn.tagging.trust.acceptance import LabelAcceptance
-from setrnn.tagging.trust.calibrate import accept_labels
-from setrnn.tagging.trust.saved import Calibration
 
 
 def test_each_label_is_counted_by_hand():
@@ -79,33 +75,3 @@ def test_raw_probabilities_are_the_models_own_and_acceptance_stays(calibrated, t
 
 def _pairs(prediction):
     return prediction.label_probabilities.items()
-
-
-def test_what_is_saved_is_read_again(calibrated):
-    values = calibrated.calibration.as_dict()
-    again = Calibration.from_dict(values)
-    assert again.as_dict() == values
-    probs = np.linspace(0.01, 0.99, len(calibrated.tagger.labels), dtype=np.float32)[None]
-    np.testing.assert_array_equal(
-        again.label_curves(probs), calibrated.calibration.label_curves(probs)
-    )
-
-
-def test_evaluate_lists_every_label_and_how_far_labels_are_trusted(calibrated, small_examples):
-    found = evaluate(calibrated.tagger, small_examples["test"])
-    assert len(found.labels) == len(calibrated.tagger.labels)
-    supports = [each.support for each in found.labels]
-    assert supports == sorted(supports, reverse=True)
-    values = found.as_dict()
-    assert 0 <= values["label_calibration_error"] <= 1
-    assert values["n_label_pairs"] > 0
-
-
-def test_the_acceptance_of_labels_can_be_found_by_itself(calibrated, small_examples):
-    batches = list(open_documents(small_examples["train"]).batches(calibrated.tagger))
-    marginals = []
-    measure_rules(calibrated.tagger, batches, ["set"], on_marginals=marginals.append)
-    own = TrueMarginals.concatenate(marginals)
-    found, *_ = accept_labels(own, calibrated.calibration.label_curves, (0.6, 0.9))
-    expected = calibrated.calibration.label_acceptance
-    np.testing.assert_array_equal(found.thresholds, expected.thresholds)

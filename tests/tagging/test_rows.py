@@ -6,7 +6,6 @@ import pytest
 
 from setrnn.data.example import Example
 from setrnn.errors import ConfigError, ModelError
-from setrnn.systems.candidates import ScoredSet
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.rows import check_separator, json_rows, table_rows
 
@@ -29,22 +28,11 @@ def test_columns_of_the_input_come_first_and_unchanged():
     ]
 
 
-def test_a_document_without_columns_has_its_id_and_text():
-    assert list(row(None))[:3] == ["id", "text", "labels"]
-    assert list(row({"title": "T"}, id_field="key"))[:2] == ["key", "title"]
-
-
 def test_no_column_of_the_input_is_replaced():
     made = row({"labels": "true", "predicted_labels": "old"})
     assert made["labels"] == "true"
     assert made["predicted_labels"] == "old"
     assert made["predicted_predicted_labels"] == ["a", "b"]
-
-
-def test_alternatives_are_there_if_asked_for():
-    found = Prediction(("a",), 0.5, (ScoredSet((), 0.2),))
-    assert row({}, found)["alternatives"] == [{"labels": [], "probability": 0.2}]
-    assert "alternatives" not in row({})
 
 
 @pytest.mark.parametrize("make", [json_rows, table_rows])

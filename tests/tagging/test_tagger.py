@@ -144,12 +144,6 @@ def test_texts_without_a_known_word_are_tagged(tagger):
     assert all(prediction.probability > 0 for prediction in predictions)
 
 
-def test_unknown_features_change_nothing(tagger, test_texts):
-    plain = tagger.tag(test_texts[:5])
-    assert tagger.tag(test_texts[:5], features=[("never heard of",)] * 5) == plain
-    assert tagger.tag(test_texts[:5], features=[()] * 5) == plain
-
-
 def test_features_are_used(tagger, test_texts, test_features):
     assert any(test_features)
     with_them = tagger.predict_proba(test_texts, test_features)
@@ -273,12 +267,6 @@ def test_all_that_is_predicted_is_within_the_limits(tagger, test_texts, rule):
             assert not limits.only_seen or ids in seen
 
 
-def test_limits_that_hold_anyway_change_nothing(tagger, test_texts):
-    free = tagger.tag(test_texts[:20], rule="set")
-    wide = Limits(max_labels=len(tagger.labels) - 1)
-    assert_same(tagger.tag(test_texts[:20], rule="set", limits=wide), free)
-
-
 def test_the_seen_sets_are_kept_with_the_model(tagger, tmp_path, small_prepared):
     tagger.save(tmp_path / "model")
     loaded = load(tmp_path / "model", "cpu").seen_sets
@@ -304,12 +292,6 @@ def test_marginals_come_with_the_mass_they_do_not_rest_on(tagger, test_texts):
     assert ((found.missing_mass >= 0) & (found.missing_mass <= 1)).all()
     is_whole = tagger.method in ("br", "br-support", "sigmoid")
     assert (found.missing_mass.max() == 0) == is_whole
-
-
-def test_a_device_that_does_not_exist_is_refused(taggers, tmp_path):
-    taggers["set-rnn"].save(tmp_path / "model")
-    with pytest.raises(ConfigError, match="There is no device 'gpu'"):
-        load(tmp_path / "model", device="gpu")
 
 
 SLOW = {"torch._dynamo", "sympy", "sklearn", "scipy.optimize", "pandas"}

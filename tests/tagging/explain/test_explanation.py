@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from setrnn.data.batches import make_batch
 from setrnn.errors import ConfigError, DataError
 from setrnn.report.explanation_page import render_page
-from setrnn.tagging.explain.explain import _letters, explain_tokens
+from setrnn.tagging.explain.explain import explain_tokens
 
 TEXT = "Velmara to borrow 3,200.5 million more\nThe draft budget of Qqxzville, in 2024, shows it."
 RECURRENT = ("seq2seq-rnn", "sgm", "set-rnn")
@@ -222,12 +222,6 @@ def test_a_text_without_words_is_explained(recurrent, text):
 def test_wrong_arguments_are_refused(taggers, arguments, error, said):
     with pytest.raises(error, match=said):
         taggers["set-rnn"].explain(**arguments)
-
-
-def test_sets_are_named_by_letters():
-    assert [_letters(rank) for rank in (0, 1, 25, 26, 27, 701, 702)] == [
-        "A", "B", "Z", "AA", "AB", "ZZ", "AAA",
-    ]  # fmt: skip
 
 
 class Page(HTMLParser):

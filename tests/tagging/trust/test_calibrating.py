@@ -9,7 +9,6 @@ from setrnn.data import newsroom
 from setrnn.data.read import write_examples
 from setrnn.errors import DataError
 from setrnn.systems.rules import RULES
-from setrnn.tagging.loading import load
 from setrnn.tagging.trust.acceptance import Acceptance
 from setrnn.tagging.trust.calibrate import calibrate, find_calibration, fit_calibration
 from setrnn.tagging.trust.saved import MIN_DOCUMENTS, Calibration
@@ -73,21 +72,6 @@ def test_the_sets_stay_and_their_probabilities_are_calibrated(tagger, valid):
             assert one.accepted is None
         alone = after.tag(texts, name, 1, features)
         assert [each.probability for each in alone] == [each.probability for each in found]
-
-
-@pytest.mark.parametrize("method", ["br", "set-rnn"])
-def test_saving_changes_no_bit_of_predictions_nor_of_other_files(taggers, valid, tmp_path, method):
-    tagger = taggers[method]
-    tagger.save(tmp_path / "plain")
-    found = calibrate(tagger, valid, "set", target=0.3)
-    after = replace(tagger, calibration=found.calibration)
-    after.save(tmp_path / "calibrated")
-    texts, features = texts_of(valid)
-    again = load(tmp_path / "calibrated", "cpu")
-    assert again.tag(texts, "set", 3, features) == after.tag(texts, "set", 3, features)
-    for name in ("model.safetensors", "tokenizer.json", "labels.json"):
-        plain = (tmp_path / "plain" / name).read_bytes()
-        assert (tmp_path / "calibrated" / name).read_bytes() == plain
 
 
 def test_what_is_said_of_acceptance_is_what_tagging_does(calibrated, many):
