@@ -215,7 +215,7 @@ class _FurtherTraining:
         prepared, method = self.prepared[0], find_method(self.before.method)
         tagger = self._train(self.before, 0, self.on_progress)
         options = TrainOptions(self.device, rule=self.before.rule)
-        measure_on_valid(tagger, prepared, find_method(self.before.method), options)
+        measure_on_valid(tagger, prepared, method, options)
         valid, before = open_documents(prepared, "valid"), self.before.calibration
         return calibrate_or_warn(tagger, valid, None, before, self.on_progress)
 
