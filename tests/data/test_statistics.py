@@ -89,6 +89,14 @@ def test_counts_equal_those_of_sets_held_in_memory(train, test):
     assert found.n_shared_texts == {"train": n_shared}
 
 
+def test_the_language_is_that_of_train_or_of_the_first_split():
+    german = [Example(str(n), "Der Hund und die Katze sind nicht in dem Haus.") for n in range(9)]
+    english = [Example(str(n), "The dog and the cat are not in the house.") for n in range(9)]
+    assert dataset_statistics({"a": english, "train": german}).language.language == "german"
+    assert dataset_statistics({"a": english, "b": german}).language.language == "english"
+    assert dataset_statistics({}).language.language == "english"
+
+
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=60))
 @settings(deadline=None)
 def test_lengths_equal_those_of_numpy(lengths):

@@ -39,7 +39,6 @@ from setrnn.data.read.lines import has_mark
 from setrnn.data.read.write import WRITERS
 from setrnn.data.splits import cut_train
 from setrnn.data.statistics import dataset_statistics
-from setrnn.data.text.languages import detect_language, keep_some_texts
 from setrnn.data.text.notes import describe_cut_documents
 from setrnn.errors import ConfigError, DataError
 from setrnn.progress import OnProgress
@@ -72,7 +71,7 @@ def info(
         _show_prepared(source.prepared_folder, json)
         return
     dataset = source.open()
-    tree, label_sets, texts = source.options.hierarchy, list[tuple[str, ...]](), list[str]()
+    tree, label_sets = source.options.hierarchy, list[tuple[str, ...]]()
     if tree is not None:
         dataset.require("train")
     bad_rows = BadRows(source.on_bad_row)
@@ -80,20 +79,17 @@ def info(
         streams = _watch_all(dataset, bad_rows, on_progress)
         if tree is not None:
             streams["train"] = _keep_labels(streams["train"], label_sets)
-        first = "train" if "train" in streams else next(iter(streams))
-        streams[first] = keep_some_texts(streams[first], texts)
         statistics = dataset_statistics(streams)
-    language = detect_language(texts)
     if json is not None:
-        values = {"data": dataset.name, "language": language.language, **asdict(statistics)}
-        write_json(json, values)
+        language = statistics.language.language
+        write_json(json, {"data": dataset.name, **asdict(statistics), "language": language})
     stdout.print(statistics_tables(statistics))
     n_windows = {name: split.n_windows for name, split in statistics.splits.items()}
     if cut := describe_cut_documents(n_windows, TextSettings()):
         note(cut)
     for line in [] if tree is None else describe_labels(tree, label_sets):
         show(line)
-    note(f"Language: {language.describe()}")
+    note(f"Language: {statistics.language.describe()}")
     report_skipped(bad_rows)
     if write_label_map is not None:
         save_label_map(statistics.twins, write_label_map)

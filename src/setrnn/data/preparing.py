@@ -35,7 +35,7 @@ from setrnn.data.streaming import batched, prefetch
 from setrnn.data.text.languages import settle_language
 from setrnn.data.text.subwords import pretrained_encoder
 from setrnn.data.text.words import TextEncoder, extend_tokenizer, learn_tokenizer, rank_words
-from setrnn.data.text_hashes import string_hash
+from setrnn.data.text_hashes import sampling_rank
 from setrnn.data.unknown import encode_unknown
 from setrnn.errors import DataError
 from setrnn.progress import OnProgress, count_up, ignore_progress
@@ -153,8 +153,7 @@ def _learn_vocabulary(
             label_counts.update(chain.from_iterable(each.labels for each in batch))
             feature_counts.update(chain.from_iterable(each.features for each in batch))
             for each in batch:
-                hashed = string_hash(f"{each.id}\0{each.text}")
-                yield int.from_bytes(hashed, "little"), each.text[:n_characters]
+                yield sampling_rank(each.id, each.text), each.text[:n_characters]
             report(len(batch))
 
     # The documents with the lowest hashes are an even sample that does not depend on their order.

@@ -6,7 +6,8 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from heapq import nsmallest
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +17,14 @@ from setrnn.config import TextSettings
 from setrnn.data.example import Example
 from setrnn.data.labels import find_twins
 from setrnn.data.streaming import batched
+from setrnn.data.text.languages import (
+    MAX_CHARACTERS,
+    MAX_TEXTS,
+    FoundLanguage,
+    detect_language,
+)
 from setrnn.data.text.words import TextEncoder, learn_tokenizer
-from setrnn.data.text_hashes import Hashes, string_hash, words_hash
+from setrnn.data.text_hashes import Hashes, sampling_rank, string_hash, words_hash
 
 N_NAMES_SHOWN = 8  # labels in a warning
 DOCUMENTS_AT_ONCE = 4_096
@@ -104,10 +111,15 @@ class SplitStatistics:
 
 @dataclass(frozen=True)
 class DatasetStatistics:
-    """Counts of each split; labels that are probably spellings of another, each with the other."""
+    """Counts of each split.
+
+    `twins` are labels that are probably spellings of another, each with the other. The language is
+    that of train, or of the first split.
+    """
 
     splits: dict[str, SplitStatistics]
     twins: dict[str, str]
+    language: FoundLanguage
 
     def warnings(self) -> list[str]:
         """Return what a user should correct before training, one sentence each."""
@@ -117,8 +129,8 @@ class DatasetStatistics:
 def dataset_statistics(splits: Mapping[str, Iterable[Example]]) -> DatasetStatistics:
     """Return the statistics of splits; each stream is read once.
 
-    Keeps 32 bytes per document and the label names in memory, but no texts. Without train, nothing
-    is reported as unseen.
+    Keeps 32 bytes per document, the label names and 1,000 texts of each split in memory. Without
+    train, nothing is reported as unseen.
 
     Example:
         >>> train = [Example("1", "Rates rise", ("economy",))]
@@ -128,7 +140,7 @@ def dataset_statistics(splits: Mapping[str, Iterable[Example]]) -> DatasetStatis
     """
     counted = {name: _count_split(examples) for name, examples in splits.items()}
     found, counts = dict[str, SplitStatistics](), Counter[str]()
-    for name, (statistics, texts, label_sets) in counted.items():
+    for name, (statistics, texts, label_sets, _) in counted.items():
         frequencies = statistics.label_frequencies
         counts.update(frequencies)
         shared = {each: int(np.isin(texts, counted[each].texts).sum()) for each in found}
@@ -143,7 +155,9 @@ def dataset_statistics(splits: Mapping[str, Iterable[Example]]) -> DatasetStatis
                 unseen_labels={each: n for each, n in frequencies.items() if each not in known},
             )
         found[name] = statistics
-    return DatasetStatistics(found, find_twins(counts))
+    first = counted.get(TRAIN) or next(iter(counted.values()), None)
+    language = detect_language([] if first is None else first.sample)
+    return DatasetStatistics(found, find_twins(counts), language)
 
 
 class _Counted(NamedTuple):
@@ -152,6 +166,7 @@ class _Counted(NamedTuple):
     statistics: SplitStatistics
     texts: Hashes
     label_sets: Hashes
+    sample: list[str]  # texts, to find their language
 
 
 def _count_split(examples: Iterable[Example]) -> _Counted:
@@ -161,7 +176,10 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
     lengths = array("q")
     texts, label_sets, ids = bytearray(), bytearray(), bytearray()  # hashes of 8 bytes each
     n_with_features = n_incomplete = n_empty = 0
+    sample: list[tuple[int, str]] = []
     for batch in batched(examples, DOCUMENTS_AT_ONCE):
+        ranked = ((sampling_rank(each.id, each.text), each.text[:MAX_CHARACTERS]) for each in batch)
+        sample = nsmallest(MAX_TEXTS, chain(sample, ranked))
         n_windows.update(encoder.count_windows(encoder.tokenize([each.text for each in batch])))
         for example in batch:
             words = example.text.split()
@@ -197,7 +215,7 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
         n_windows=dict(sorted(n_windows.items())),
         n_incomplete=n_incomplete,
     )
-    return _Counted(statistics, text_hashes, set_hashes)
+    return _Counted(statistics, text_hashes, set_hashes, [text for _, text in sample])
 
 
 def _describe_lengths(n_words: npt.NDArray[np.int64]) -> LengthStatistics:

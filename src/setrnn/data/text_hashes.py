@@ -44,6 +44,11 @@ def words_hash(words: Sequence[str]) -> bytes:
     return string_hash(" ".join(words).lower())
 
 
+def sampling_rank(document_id: str, text: str) -> int:
+    """Return a number by which a sample of documents is drawn, whatever their order: the least."""
+    return int.from_bytes(string_hash(f"{document_id}\0{text}"), "little")
+
+
 def string_hash(text: str) -> bytes:
     """Return a hash of a string, eight bytes."""
     # JSON may hold half of a surrogate pair, which plain UTF-8 refuses.

@@ -1,6 +1,6 @@
 # ruff: noqa: RUF001
 import hashlib
-from itertools import islice, pairwise
+from itertools import islice
 from unicodedata import normalize
 
 import numpy as np
@@ -16,10 +16,8 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.read import write_examples
 from setrnn.data.text.alignment import words_of
 from setrnn.data.text.languages import (
-    MAX_TEXTS,
     detect_language,
     find_language,
-    keep_some_texts,
     read_lists,
     read_stop_words,
     settle_language,
@@ -230,13 +228,3 @@ def test_the_language_is_kept_with_the_data(tmp_path):
     assert "German" in found.language_note
     given = open_prepared(source, TextSettings(language="none"), tmp_path)
     assert (given.text_settings.language, given.folder != found.folder) == ("none", True)
-
-
-def test_texts_to_find_the_language_are_spread_over_all_documents():
-    kept = []
-    examples = (Example(str(n), str(n)) for n in range(10_000))
-    assert len(list(keep_some_texts(examples, kept))) == 10_000
-    numbers = [int(each) for each in kept]
-    assert MAX_TEXTS / 2 <= len(numbers) <= MAX_TEXTS
-    assert len({b - a for a, b in pairwise(numbers)}) == 1
-    assert numbers[-1] > 9_900

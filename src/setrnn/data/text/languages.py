@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
@@ -12,7 +12,6 @@ from pathlib import Path
 from unicodedata import normalize
 
 from setrnn.config import AUTO, NO_LANGUAGE, TextSettings
-from setrnn.data.example import Example
 from setrnn.errors import ConfigError, nearest_name
 
 ENGLISH = "english"
@@ -107,18 +106,6 @@ def detect_language(texts: Iterable[str]) -> FoundLanguage:
     if len(names) == 1:
         return FoundLanguage(best)
     return FoundLanguage(NO_LANGUAGE, f"several ({', '.join(map(str.capitalize, names))})")
-
-
-def keep_some_texts(examples: Iterable[Example], kept: list[str]) -> Iterator[Example]:
-    """Yield documents, and keep texts to find the language of: spread evenly over all of them."""
-    step = 1
-    for number, example in enumerate(examples):
-        if number % step == 0:
-            kept.append(example.text[:MAX_CHARACTERS])
-        if len(kept) > MAX_TEXTS:
-            del kept[1::2]
-            step *= 2
-        yield example
 
 
 def _weigh(counts: Counter[str], words: Set[str]) -> int:
