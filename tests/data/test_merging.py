@@ -44,7 +44,7 @@ def test_documents_that_nobody_reviewed_are_left_out(tmp_path):
     file.write_text("id,text,labels,reviewed\n1,one,a,true\n2,two,a,false\n3,three,a,\n")
     merged = merge(Source(str(file)))
     assert [each.id for each in read(merged, "new", "train")] == ["1", "3"]
-    (note,) = merged.notes
+    (note,) = merged.bad_rows.notes
     assert "1 of the new documents" in note
 
 

@@ -27,7 +27,7 @@ from setrnn.cli.options import (
 )
 from setrnn.cli.progress import load_model, terminal_progress, watch
 from setrnn.cli.tables import prepared_table, statistics_tables
-from setrnn.cli.terminal import escape_controls, note, show, stdout, warn, write_json
+from setrnn.cli.terminal import escape_controls, note, show, stdout, write_json
 from setrnn.config import TextSettings
 from setrnn.data.disk import check_file_place
 from setrnn.data.example import Example
@@ -90,7 +90,7 @@ def info(
     for line in [] if tree is None else describe_labels(tree, label_sets):
         show(line)
     note(f"Language: {statistics.language.describe()}")
-    report_skipped(bad_rows)
+    bad_rows.report()
     if write_label_map is not None:
         save_label_map(statistics.twins, write_label_map)
         note(f"Wrote {write_label_map}: check each row before you use it.")
@@ -149,7 +149,7 @@ def convert(
         else:
             write_folder(streams, out, _with_dot(to))
     note(f"Wrote {out}")
-    report_skipped(bad_rows)
+    bad_rows.report()
 
 
 @data.command()
@@ -181,7 +181,7 @@ def split(
         n_documents = write_folder(streams, out, _with_dot(to))
     sizes = ", ".join(f"{name} {n_documents[name]:,}" for name in shares)
     note(f"Wrote {out}: {sizes}" + "".join(f"; {name} unchanged" for name in kept))
-    report_skipped(bad_rows)
+    bad_rows.report()
 
 
 @data.command()
@@ -269,14 +269,6 @@ def refuse_own_input(dataset: Dataset, out: Path) -> None:
     files = (file for split in dataset.splits.values() for file in split.files)
     if out.is_file() and any(file.exists() and out.samefile(file) for file in files):
         raise DataError(f"{out} is the input itself. Name another file to write.")
-
-
-def report_skipped(bad_rows: BadRows) -> None:
-    """Print the number of skipped rows, the first messages, and what else there is to know."""
-    if bad_rows.n_skipped:
-        warn(f"{bad_rows.n_skipped:,} rows could not be read and were skipped.")
-    for message in [*(f"  {each}" for each in bad_rows.first), *bad_rows.notes]:
-        note(message)
 
 
 def _watch_all(

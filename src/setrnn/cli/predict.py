@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import setrnn
-from setrnn.cli.data import refuse_own_input, report_skipped
+from setrnn.cli.data import refuse_own_input
 from setrnn.cli.options import (
     BeamWidth,
     Device,
@@ -174,7 +174,7 @@ def predict(
             )
         n_files = f" in {len(done.files):,} files" if out.endswith("/") else ""
         note(f"Wrote {out}: {done.n_documents:,} documents{n_files}")
-        report_skipped(done.bad_rows)
+        done.bad_rows.report()
         return
     file = Path(out)
     _check_out(file, to)
@@ -207,7 +207,7 @@ def predict(
             found = tagger.tag_stream(documents, rule, top, wanted, calibrated=not raw)
         if out == STDIN:
             sys.stdout.writelines(map(escape_json, json_rows(for_rows, found)))
-            report_skipped(bad_rows)
+            bad_rows.report()
             return
         found = watch(found, "tagging", on_progress)
         if to is not None:
@@ -219,7 +219,7 @@ def predict(
             separator = options.label_separator
             write_predictions(for_rows, found, file, options.id_field, separator, mark=mark)
     note(f"Wrote {file}")
-    report_skipped(bad_rows)
+    bad_rows.report()
 
 
 def _check_out(file: Path, to: str | None) -> None:

@@ -38,8 +38,7 @@ class Merged:
     n_replaced: int = 0  # old documents that a new one replaces
     n_other_texts: int = 0  # of these, documents with the same id and another text
     share_seen: float | None = None  # of the old documents, by the model; None if not known
-    n_skipped: int = 0  # rows that cannot be read
-    notes: list[str] = field(default_factory=list)
+    bad_rows: BadRows = field(default_factory=BadRows)
 
     @property
     def has_old(self) -> bool:
@@ -88,7 +87,7 @@ def merge(new: Source, old: Source | None = None, trained: Hashes | None = None)
         for part, documents in found.items()
     }
     if n_left_out := sum(map(len, found.values())) - sum(merged.n_new.values()):
-        merged.notes.append(
+        merged.bad_rows.note(
             f"{n_left_out:,} of the new documents were accepted, but reviewed by nobody "
             '("reviewed": false): they are left out, since their labels are those of a model.'
         )
@@ -103,14 +102,12 @@ def merge(new: Source, old: Source | None = None, trained: Hashes | None = None)
 def _read(dataset: Dataset, source: Source, merged: Merged) -> dict[str, list[Example]]:
     """Read the documents of each part."""
     dataset.require("train")
-    found = {}
-    for part in READ:
-        if part in dataset.splits:
-            bad_rows = BadRows(source.on_bad_row)
-            found[part] = list(dataset.splits[part].read(bad_rows))
-            merged.n_skipped += bad_rows.n_skipped
-            merged.notes += [text for text in bad_rows.notes if text not in merged.notes]
-    return found
+    merged.bad_rows.on_bad_row = source.on_bad_row
+    return {
+        part: list(dataset.splits[part].read(merged.bad_rows))
+        for part in READ
+        if part in dataset.splits
+    }
 
 
 def _is_reviewed(example: Example) -> bool:

@@ -30,7 +30,6 @@ from setrnn.data.text_hashes import hash_texts
 from setrnn.errors import ConfigError, DataError
 from setrnn.progress import OnProgress, count_up, ignore_progress, log
 from setrnn.systems.candidates import Floats, Floats32
-from setrnn.tagging.documents import note_skipped
 from setrnn.tagging.loading import load
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.rows import free_name, list_columns
@@ -118,7 +117,7 @@ def choose(
         if kept:
             documents += _tag(tagger, kept, rule)
         count(len(batch))
-    note_skipped(bad_rows)
+    bad_rows.report()
     _note_left_out(tagger, left_out, len(documents), n)
     losses = np.array([1 - each.expected_f1 for each in documents])
     words = weigh_words([each.example.text for each in documents])

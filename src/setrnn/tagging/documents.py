@@ -67,18 +67,6 @@ class LabelledDocuments:
     share_trained_on: float = 0.0  # of documents that a model is fitted on, and has seen
     hierarchy: Hierarchy | None = None  # that the data was given or prepared with
 
-    def note_skipped(self) -> None:
-        """Report how many rows were skipped, and the first few of them."""
-        note_skipped(self.bad_rows)
-
-
-def note_skipped(bad_rows: BadRows) -> None:
-    """Report how many rows were skipped, the first few of them, and what else there is to know."""
-    if bad_rows.n_skipped:
-        log.warning(f"{bad_rows.n_skipped:,} rows could not be read and were skipped.")
-    for text in [*(f"  {message}" for message in bad_rows.first), *bad_rows.notes]:
-        log.info(text)
-
 
 # A file, a folder, a prepared folder, "newsroom" ...; or documents that are read already.
 Documents: TypeAlias = (
@@ -148,7 +136,7 @@ def open_unseen(
         read.append(batch)
         counts.add(batch)
         count(len(batch.labels))
-    documents.note_skipped()
+    documents.bad_rows.report()
     share, n_documents = counts.share, sum(len(batch.labels) for batch in read)
     if share > MAX_SEEN:
         problem = (

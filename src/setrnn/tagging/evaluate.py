@@ -150,7 +150,7 @@ def evaluate_rules(
         limits,
         hierarchy=make_hierarchy(hierarchy) or documents.hierarchy,
     )
-    documents.note_skipped()
+    documents.bad_rows.report()
     if n_incomplete := next(iter(results.values())).evaluation.scores.n_incomplete:
         log.info(
             f"{n_incomplete:,} documents have labels that are not known: these count neither for "

@@ -11,6 +11,7 @@ from typing import Literal
 from setrnn.data.example import Example, KnownLabels
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.errors import BadRowError, ConfigError, DataError, printable
+from setrnn.progress import log
 
 SPLIT_NAMES = {
     "train": "train",
@@ -140,6 +141,13 @@ class BadRows:
         """Keep a note for the user, once."""
         if text not in self.notes:
             self.notes.append(text)
+
+    def report(self) -> None:
+        """Log how many rows were skipped, the first few of them, and what else there is to know."""
+        if self.n_skipped:
+            log.warning(f"{self.n_skipped:,} rows could not be read and were skipped.")
+        for text in [*(f"  {message}" for message in self.first), *self.notes]:
+            log.info(text)
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ def _fit_mixture(
     """Return the mixture, not calibrated, and the documents in the tokens of its members."""
     every = join(members)
     batches = list(documents.batches(every))
-    documents.note_skipped()
+    documents.bad_rows.report()
     outputs = collect(every, list(keep_complete(batches)), on_progress)
     fitted = list(fit_rules(outputs))
     default = fit_likelihood(outputs.true_log_probs)

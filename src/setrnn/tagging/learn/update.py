@@ -341,10 +341,7 @@ def _measure(
 
 def _note_documents(merged: Merged) -> None:
     """Say how many documents there are, which are replaced, and what may be wrong with them."""
-    for text in merged.notes:
-        log.info(text)
-    if merged.n_skipped:
-        log.warning(f"{merged.n_skipped:,} rows could not be read and were skipped.")
+    merged.bad_rows.report()
     parts = [
         f"{kind} documents: train {n.get('train', 0):,}, valid {n.get('valid', 0):,}"
         for kind, n in (("old", merged.n_old), ("new", merged.n_new))

@@ -339,7 +339,7 @@ class CalibrationDocuments:
                         encoded = tagger.labels.encode(names)
                         marginals[key].append(TrueMarginals.of(probs, encoded, unknown))
             count(len(names))
-        documents.note_skipped()
+        documents.bad_rows.report()
         _check(label_sets, tagger)
         joined = {source: SetCandidates.concatenate(parts) for source, parts in candidates.items()}
         known = tagger.labels.encode([tuple(each) for each in label_sets])
