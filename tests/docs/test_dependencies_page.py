@@ -17,7 +17,10 @@ ALWAYS, EXTRAS = PAGE.split("## Extras")
 IMPORTED_AS = {"scikit-learn": "sklearn"}
 # What comes with a dependency, or is used only if it is there; the page says so.
 OTHERS = {"markupsafe", "fsspec", "starlette", "pydantic", "anyio", "pandas"}
-SOURCES = sorted((ROOT / "src" / "setrnn").rglob("*.py"))
+TREES = {
+    file: ast.parse(file.read_text(encoding="utf-8"))
+    for file in (ROOT / "src" / "setrnn").rglob("*.py")
+}
 
 
 def name_of(requirement):
@@ -56,8 +59,8 @@ def test_the_package_imports_only_what_the_page_names():
     known |= {"pydantic_core", "typing_extensions"}  # parts of pydantic and of types
     found = {
         module.partition(".")[0]
-        for file in SOURCES
-        for module in list_imports(ast.parse(file.read_text(encoding="utf-8")))
+        for tree in TREES.values()
+        for module in list_imports(tree)
         if is_foreign(module)
     }
     assert found - known == set()
@@ -66,8 +69,7 @@ def test_the_package_imports_only_what_the_page_names():
 
 def test_only_public_names_of_other_libraries_are_used():
     private = []
-    for file in SOURCES:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+    for file, tree in TREES.items():
         foreign = [each for each in list_imports(tree) if is_foreign(each)]
         private += [(file.name, each) for each in foreign if "._" in each]
         modules = {each.partition(".")[0] for each in foreign} | {"np", "sp", "pa", "pq", "mpl"}

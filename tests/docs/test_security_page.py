@@ -1,4 +1,4 @@
-"""The tests that docs/security.md names exist."""
+"""Every promise of docs/security.md names tests, and these exist."""
 
 import re
 from pathlib import Path
@@ -7,6 +7,9 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 PAGE = (TESTS.parent / "docs" / "security.md").read_text(encoding="utf-8")
+PROMISES = re.findall(
+    r"^\| (?!promise|who |---)(.*) \|$", PAGE.partition("## What is promised")[2], re.M
+)
 NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAGE)))
 
 
@@ -15,3 +18,8 @@ def test_every_test_that_is_named_is_there(file):
     text = (TESTS / file).read_text(encoding="utf-8")
     missing = [name for each, name in NAMED if each == file and f"def {name}(" not in text]
     assert not missing
+
+
+def test_every_promise_names_a_test():
+    assert PROMISES
+    assert [each[:60] for each in PROMISES if "::test_" not in each] == []

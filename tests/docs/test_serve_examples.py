@@ -6,6 +6,7 @@ import pytest
 from doc_pages import ROOT, list_blocks, posted
 from fastapi.testclient import TestClient
 
+from setrnn.cli.app import load_command
 from setrnn.serve.app import make_app
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.settings import ServeSettings
@@ -41,3 +42,8 @@ def test_examples_of_curl_are_answered(client, curl):
 def test_paths_of_the_table_are_answered(client, path):
     answer = client.get(path)
     assert answer.status_code == 200, answer.text
+
+
+def test_every_option_is_on_the_page():
+    options = {name for each in load_command("serve").params for name in each.opts}
+    assert [each for each in options if each.startswith("--") and f"`{each}" not in PAGE] == []

@@ -17,13 +17,6 @@ def test_the_page_shows_what_its_code_prints(capsys):
     assert "\n".join(f"    {line}" for line in printed) in PAGE
 
 
-def test_the_figures_have_the_numbers_of_the_code():
-    names = concepts.example()
-    orders, lattice = ((DOCS / f"sets-{each}.svg").read_text() for each in ("orders", "lattice"))
-    assert all(f">{p:.3f}<" in orders for p in names["sets"].values())
-    assert all(f">{mass:.3g}<" in lattice for _, mass, _ in concepts.masses(names["STEPS"]))
-
-
 def test_the_certificate_is_that_of_a_search_of_width_two():
     names = concepts.example()
     steps, found = names["STEPS"], list(concepts.masses(names["STEPS"]))

@@ -1,13 +1,9 @@
-"""The site is built without the network, and its links, anchors, reference and search hold."""
+"""The site is built without the network, and its links, anchors and reference hold."""
 
-import functools
 import html
-import http.server
 import logging
 import re
-import shutil
 import socket
-import threading
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
@@ -119,44 +115,3 @@ def test_the_reference_has_every_name(site):
     for name, method in METHODS.items():
         assert f"<code>{name}</code>" in text["methods"], name
         assert f"<td>{html.escape(method.prediction)}</td>" in text["methods"], name
-
-
-@pytest.fixture(scope="module")
-def address(site):
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    driver = pytest.importorskip("playwright.sync_api")
-    place = shutil.which("chromium")
-    if place is None:
-        pytest.skip("chromium is not installed")
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-    with driver.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=place, args=flags)
-        yield browser
-        browser.close()
-
-
-@pytest.mark.parametrize(
-    ("query", "part", "found"),
-    [
-        ("temperature isotonic", "Method", "calibration.html"),
-        ("install", "1. Install", "start.html"),  # before all other pages that say it
-        ("--hierarchy", "setrnn train", ".html"),  # an option: "-" would exclude the word
-    ],
-)
-def test_search_finds_a_page(address, chromium, query, part, found):
-    page = chromium.new_page()
-    page.goto(f"{address}/index.html")
-    page.click("input.md-search__input")
-    page.locator("input.md-search__input").press_sequentially(query)
-    page.wait_for_selector(f".md-search-result__item >> text={part} >> visible=true")
-    first = page.locator(".md-search-result__link").first
-    assert found in first.get_attribute("href")
-    page.close()
