@@ -1,5 +1,6 @@
 """What many tests share: small data and trained taggers, made once per test run."""
 
+import multiprocessing
 import os
 import shutil
 import signal
@@ -18,6 +19,7 @@ import torch
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
+from forked import forks
 from hub_stand_in import WRITE, running_hub
 from notes import collected_notes
 from setrnn.cli import main
@@ -119,6 +121,20 @@ def pytest_collection_modifyitems(config, items):
 def _is_slow(path):
     place = path.relative_to(Path(__file__).parent)
     return any(place.is_relative_to(each) for each in SLOW_PLACES)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_processes():
+    """Fork the processes that the package would spawn: importing torch takes seconds in each."""
+    find = multiprocessing.get_context
+    with pytest.MonkeyPatch.context() as patch:
+        if sys.platform == "linux":
+            patch.setattr(
+                multiprocessing,
+                "get_context",
+                lambda kind=None: forks() if kind == "spawn" else find(kind),
+            )
+        yield
 
 
 @pytest.fixture(scope="session")

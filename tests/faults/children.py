@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-import pytest
-
+from forked import forks
 from setrnn.errors import SetRNNError
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -151,19 +150,6 @@ def choose_calls(calls):
         first.setdefault(call.kind, number)
         last[call.kind] = number
     return sorted({*first.values(), *last.values()})
-
-
-@cache
-def forks():
-    """Return the context whose children are forked from one process that has imported torch."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["preloaded"])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
-        process = context.Process(target=int)  # starts the server
-        process.start()
-        process.join()
-    return context
 
 
 @cache
