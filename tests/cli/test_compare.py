@@ -31,6 +31,7 @@ def test_the_results_and_the_page_are_shown_and_the_command_is_kept(compare, ran
     assert result.code == 0, result.err
     assert ran == ["set-rnn-exact-0", "set-rnn-exact-1", "br-0"]
     assert "3 of 3 runs" in result.err
+    assert "Use br." in result.out
     assert "report/index.html" in result.err.splitlines()[-1]
     assert "set-rnn-exact" in result.out
     (command,) = Comparison.load(tmp_path / "out").commands

@@ -87,11 +87,11 @@ def test_the_answer_names_the_quickest_of_equals_and_who_leads_by_other_measures
     quick = replace(quick, test=slow.test)
     costs = replace(quick.costs, training_seconds=2.0)
     text = " ".join(write_answer(Study.of(comparison, [slow, replace(quick, costs=costs)], 99)))
-    assert "The quickest of these is sigmoid, which trains in 2.0 s" in text
+    assert "Of these, sigmoid is the quickest: it trains in 2.0 s" in text
     none = {**slow.test.predicted, "label-f1": [[] for _ in comparison.truth]}
     worse = replace(slow, test=replace(slow.test, predicted=none))
     text = " ".join(write_answer(Study.of(comparison, [worse, quick], 99)))
-    assert "Label-F1 is highest with sigmoid" in text
+    assert "sigmoid is first in label-F1" in text
 
 
 def test_without_a_run_that_succeeded_there_is_no_answer():

@@ -20,7 +20,7 @@ from setrnn.cli.options import (
 )
 from setrnn.cli.progress import terminal_progress
 from setrnn.cli.tables import hierarchical_table, measures_table
-from setrnn.cli.terminal import note, stdout, warn
+from setrnn.cli.terminal import note, show, stdout, warn
 from setrnn.comparison.added import parse_additions
 from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 
@@ -112,9 +112,10 @@ def compare(
         )
     note("Making the report")
     with terminal_progress() as on_progress:
-        page = setrnn.build_report(result.folder, on_progress=on_progress).page
+        report = setrnn.build_report(result.folder, on_progress=on_progress)
     _show_results(result)
-    note(f"Wrote {out}: the page is {page}")
+    show(" ".join(report.answer))
+    note(f"Wrote {out}: the page is {report.page}")
 
 
 def _show_results(result: ComparisonResult) -> None:

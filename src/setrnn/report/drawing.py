@@ -84,6 +84,7 @@ def new_axes(
     n_columns: int = 1,
     left: float = MARGIN,
     gap: float = 0.12,
+    bottom: float = 0.58,
 ) -> tuple[Drawing, list[Axes]]:
     """Create a drawing of the common width, with room for names at the left or at the right.
 
@@ -91,14 +92,15 @@ def new_axes(
         height: of the drawing, in inches.
         heights: of the rows of axes, relative to each other; they share the x axis.
         n_columns: of the axes.
-        left: NAMES for names at the left, otherwise they are at the right.
+        left: inches; from NAMES on, the names are at the left, otherwise at the right.
         gap: between columns, relative to their width.
+        bottom: inches below the axes, for their numbers and label.
     """
     drawing = Drawing(figsize=(WIDTH, height))
     FigureCanvasAgg(drawing)
-    right = 0.12 if left == NAMES else NAMES
+    right = 0.12 if left >= NAMES else NAMES
     place = {"left": left / WIDTH, "right": 1 - right / WIDTH}
-    place |= {"bottom": 0.58 / height, "top": 1 - 0.34 / height, "wspace": gap, "hspace": 0.08}
+    place |= {"bottom": bottom / height, "top": 1 - 0.34 / height, "wspace": gap, "hspace": 0.08}
     grid = {"height_ratios": heights, **place}
     axes = drawing.subplots(len(heights), n_columns, squeeze=False, sharex="col", gridspec_kw=grid)
     return drawing, list(axes.ravel())
@@ -154,32 +156,27 @@ def draw_lines(
 
 def name_lines(axes: Axes, lines: Mapping[str, Line], focus: Sequence[str]) -> None:
     """Write each name right of its line without overlap, connected by a thin line."""
+    box, per_point = axes.get_window_extent(), axes.figure.dpi / 72
+    step = 6 * per_point / box.width  # in fractions of the axes
     low, high = axes.get_ylim()
-    height = axes.get_window_extent().height * 72 / axes.figure.dpi  # points
+    gap = 1.25 * SMALL_SIZE * per_point / box.height * (high - low)
     ends = [float(line.y[-1]) for line in lines.values()]
-    places = spread(ends, 1.25 * SMALL_SIZE * (high - low) / height, low, high)
-    for (name, line), end, place in zip(lines.items(), ends, places, strict=True):
+    beside = axes.get_yaxis_transform()  # x in fractions, y in data coordinates
+    to_axes = axes.transData - axes.transAxes
+    for name, end, place in zip(lines, ends, spread(ends, gap, low, high), strict=True):
         is_focus = name in focus
-        left = axes.transAxes.inverted().transform(axes.transData.transform((line.x[-1], end)))[0]
+        start = to_axes.transform((lines[name].x[-1], end))[0]
         axes.plot(
-            [left, 1.01, 1.045],
+            [start, 1 + step, 1 + 2 * step],
             [end, end, place],
-            transform=axes.get_yaxis_transform(),
+            transform=beside,
             color=colour_of(name) if is_focus else FAINT,
             linewidth=1 if is_focus else 0.5,
             zorder=2,
             clip_on=False,
         )
-        colour = INK if is_focus else MUTED_INK
-        at = (1.06, float(place))
-        write(
-            axes,
-            clean_name(name),
-            at,
-            xycoords=axes.get_yaxis_transform(),
-            va="center",
-            color=colour,
-        )
+        at, colour = (1 + 2.5 * step, float(place)), INK if is_focus else MUTED_INK
+        write(axes, clean_name(name), at, xycoords=beside, va="center", color=colour)
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> Values:

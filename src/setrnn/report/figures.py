@@ -93,7 +93,9 @@ def draw_systems(study: Study) -> Picture:
         for measure, found in entries.items()
     }
     ranked = sorted(scores["instance_f1"], key=lambda name: -scores["instance_f1"][name].mean)
-    drawing, all_axes = new_axes(0.92 + 0.3 * len(ranked), n_columns=len(SHOWN), left=NAMES)
+    drawing, all_axes = new_axes(
+        0.64 + 0.3 * len(ranked), n_columns=len(SHOWN), left=NAMES, bottom=0.3
+    )
     for axes, measure in zip(all_axes, SHOWN, strict=True):
         for row, name in enumerate(ranked):
             if name in scores[measure]:
@@ -292,7 +294,7 @@ def draw_entropy(study: Study) -> Picture | None:
         return None
     medians = {name: float(np.median(values)) for name, values in found.items()}
     ranked = sorted(medians, key=lambda name: (medians[name], name))
-    drawing, (axes,) = new_axes(1.1 + 0.36 * len(found), left=NAMES)
+    drawing, (axes,) = new_axes(1.1 + 0.36 * len(found), left=NAMES + 0.25)
     for row, name in enumerate(ranked):
         n, edges = np.histogram(found[name], bins=N_BINS, range=(0, 1))
         heights = -row + 0.85 * n / n.max()

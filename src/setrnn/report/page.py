@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from statistics import fmean
 
 from markupsafe import Markup
 
 from setrnn import __version__
 from setrnn.comparison.statistics import Entry, documents_needed
+from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES
 from setrnn.report.drawing import in_page_colours
 from setrnn.report.figures import Figure
@@ -20,7 +21,6 @@ from setrnn.report.table import Table
 from setrnn.report.tables import MAIN
 from setrnn.report.templates import render
 from setrnn.report.wording import (
-    format_change,
     format_count,
     format_documents,
     format_duration,
@@ -139,76 +139,74 @@ def write_answer(study: Study) -> list[str]:
         return ["No run succeeded: there is nothing to compare."]
     draws = study.draws
     standing = draws.standing(list(entries.values()), MEASURE)
-    best, others = standing.best, list(standing.p)
-    score = draws.summary(best, MEASURE)
+    best, score = standing.best, draws.summary(standing.best, MEASURE)
+    others = sorted(standing.p, key=lambda each: -draws.mean(each, MEASURE))
     lead = ""
     if others:
-        second = max(others, key=lambda each: draws.mean(each, MEASURE))
-        ahead = score.mean - draws.mean(second, MEASURE)
-        lead = f", {format_change(ahead).lstrip('+')} above {second.system}, the next"
+        ahead = format_score(score.mean - draws.mean(others[0], MEASURE))
+        lead = f", {ahead} above {others[0].system}, the next"
+    costs = _describe_costs(study, best.system)
     answer = [
         f"Use {best.system}.",
         f"It has the highest {MEASURES[MEASURE]} on the {study.n_documents:,} test documents: "
         f"{format_score(score.mean)} (95% interval {format_score(score.low)} to "
-        f"{format_score(score.high)}){lead}.",
+        f"{format_score(score.high)}){lead}{f'; it {costs}' if costs else ''}.",
     ]
     if standing.stands:
         p = format_p(max(standing.p.values()))
         answer.append(f"This is sure: it is significantly better than every other system ({p}).")
     elif others:
         answer += _describe_tied(study, best, [each for each in others if each in standing.tied])
-    answer += _describe_other_measures(study, best.system)
-    if costs := _describe_costs(study, best.system):
-        answer.append(f"{best.system} {costs}.")
-    return answer
+    return answer + _describe_other_measures(study, best.system)
 
 
 def _describe_tied(study: Study, best: Entry, tied: Sequence[Entry]) -> list[str]:
     """Name the systems that may be as good as the best, and what would separate them."""
     names = [each.system for each in tied]
     first = join_names(names) if len(names) <= MOST_NAMED else format_count(len(names), "system")
-    verb = "is" if len(names) == 1 else "are"
-    said = [f"This is not sure: {first} {verb} not significantly different from it."]
-    times = {
-        name: fmean(seconds)
-        for name in [best.system, *names]
-        if (seconds := study.systems[name].cost("training_seconds"))
-    }
-    quickest = min(times, key=lambda name: times[name], default=best.system)
-    if quickest != best.system:
-        said.append(
-            f"The quickest of these is {quickest}, which {_describe_costs(study, quickest)}."
-        )
-    closest = max(tied, key=lambda each: study.draws.mean(each, MEASURE))
-    needed = documents_needed(study.draws, best, closest, MEASURE, len(study.systems) - 1)
+    said = f"{first} {'is' if len(names) == 1 else 'are'} not significantly different from it"
+    needed = documents_needed(study.draws, best, tied[0], MEASURE, len(study.systems) - 1)
     if isfinite(needed.n_documents):
         seeds = " and more seeds" if needed.needs_seeds else ""
-        said.append(
-            f"It would take about {format_documents(needed.n_documents)} test documents{seeds} to "
-            f"tell {best.system} from {closest.system}."
+        n = format_documents(needed.n_documents)
+        said += f"; about {n} test documents{seeds} would tell {best.system} from {names[0]}"
+    times = {name: _training_seconds(study, name) for name in [best.system, *names]}
+    quickest = min(times, key=lambda name: times[name])
+    sentences = [f"This is not sure: {said}."]
+    if times[quickest] < times[best.system]:
+        sentences.append(
+            f"Of these, {quickest} is the quickest: it {_describe_costs(study, quickest)}."
         )
-    return said
+    return sentences
 
 
 def _describe_other_measures(study: Study, chosen: str) -> list[str]:
     """Name the systems that are better by another measure."""
-    better = []
+    first: dict[str, list[str]] = {}
     for measure in OTHER_MEASURES:
-        entries = study.by_rule_for(measure)
-        first = max(entries.values(), key=lambda each: study.draws.mean(each, measure))
-        if first.system != chosen:
-            score = format_score(study.draws.mean(first, measure))
-            better.append(f"{MEASURES[measure]} is highest with {first.system} ({score})")
-    text = join_names(better)
-    return [f"{text[0].upper()}{text[1:]}."] if better else []
+        means = {
+            name: study.draws.mean(entry, measure)
+            for name, entry in study.by_rule_for(measure).items()
+        }
+        best = max(means, key=lambda name: means[name])
+        if means[best] > means[chosen]:
+            first.setdefault(best, []).append(f"{MEASURES[measure]} ({format_score(means[best])})")
+    return [f"{name} is first in {join_names(found)}." for name, found in first.items()]
+
+
+def _training_seconds(study: Study, name: str) -> float:
+    """Return the mean training time; infinite if not known, as of mixtures with their members."""
+    seconds = study.systems[name].cost("training_seconds")
+    is_mixture = name in METHODS and METHODS[name].is_mixture
+    return fmean(seconds) if seconds and not is_mixture else inf
 
 
 def _describe_costs(study: Study, name: str) -> str:
-    seconds = study.systems[name].cost("training_seconds")
+    seconds = _training_seconds(study, name)
     speeds = study.systems[name].cost("prediction_documents_per_second")
-    if not seconds or not speeds:
+    if seconds == inf or not speeds:
         return ""
-    return f"trains in {format_duration(fmean(seconds))} and tags {fmean(speeds):,.0f} documents/s"
+    return f"trains in {format_duration(seconds)} and tags {fmean(speeds):,.0f} documents/s"
 
 
 def _describe_comparison(study: Study) -> str:

@@ -7,24 +7,20 @@ from functools import partial
 from itertools import combinations
 from math import inf
 
-from setrnn.comparison.records import order_systems
 from setrnn.comparison.statistics import (
     LEVEL,
     LOG_LIKELIHOOD,
     POWER,
-    Bootstrap,
     Entry,
-    Standing,
     documents_needed,
     holm,
 )
 from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
-from setrnn.report.study import RULE_FOR, Study
+from setrnn.report.study import Study
 from setrnn.report.table import Column, Estimate, Table, Value
 from setrnn.report.wording import (
     format_change,
-    format_count,
     format_documents,
     format_p,
     format_score,
@@ -55,46 +51,30 @@ def score_column(
     standing = study.draws.standing(list(entries.values()), measure) if entries else None
 
     def get(name: str) -> Value:
+        n_runs = sum(each.method == name for each in study.records)
+        n_failed = sum(each.method == name and bool(each.failure) for each in study.records)
         if name not in study.systems:
-            failed = any(each.failure for each in study.records if each.method == name)
-            return "failed" if failed else None
+            return "failed" if n_failed else None
         if standing is None or name not in entries:
             return None
-        return estimate(study.draws, entries[name], measure, standing, _count_runs(study, name))
+        found, p = study.draws.summary(entries[name], measure), standing.p.get(entries[name])
+        is_best = p is None  # the others have a p against it
+        is_tied = bool(standing.tied) if is_best else entries[name] in standing.tied
+        return Estimate(
+            found.mean,
+            found.std,
+            found.low,
+            found.high,
+            p,
+            tests=None if is_best else len(standing.p),
+            mark="best" if is_best and standing.stands else "tied" if is_tied else "",
+            remark=f"{n_runs - n_failed} of {n_runs} runs" if n_failed else "",
+        )
 
     direction = "lower" if measure in LOWER_IS_BETTER else "higher"
     return Column(
         header or MEASURES[measure], get, partial(format_score, measure=measure), direction
     )
-
-
-def estimate(
-    draws: Bootstrap, entry: Entry, measure: str, standing: Standing, remark: str = ""
-) -> Estimate:
-    """Return a score with its interval, its p against the best, and its mark."""
-    found = draws.summary(entry, measure)
-    p = standing.p.get(entry)  # None for the best
-    is_best = p is None and standing.stands
-    is_tied = entry in standing.tied or (p is None and bool(standing.tied))
-    mark = "best" if is_best else "tied" if is_tied else ""
-    tests = None if p is None else len(standing.p)
-    return Estimate(found.mean, found.std, found.low, found.high, p, tests, mark, remark=remark)
-
-
-def _count_runs(study: Study, name: str) -> str:
-    """Say how many runs of a system succeeded, where some failed."""
-    n, n_done = sum(each.method == name for each in study.records), len(study.systems[name].runs)
-    return "" if n == n_done else f"{n_done} of {format_count(n, 'run')}"
-
-
-def best_rules_columns(study: Study) -> list[Column]:
-    """Describe each measure by the rule made for it."""
-    return [
-        score_column(
-            study, measure, study.by_rule_for(measure), f"{shown} (rule {RULE_FOR[measure]})"
-        )
-        for measure, shown in MEASURES.items()
-    ]
 
 
 def systems_table(study: Study) -> Table:
@@ -131,9 +111,8 @@ def joint_systems_table(studies: Sequence[Study]) -> Table:
         for study in studies
         for measure in ("instance_f1", "label_f1", "micro_f1")
     ]
-    return joint_table(
-        order_systems([each for study in studies for each in study.records]), columns
-    )
+    names = dict.fromkeys(name for study in studies for name in study.names)
+    return joint_table(list(names), columns)
 
 
 def rules_table(study: Study) -> Table:

@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 
 from setrnn.methods import METHODS
+from setrnn.metrics import MEASURES
 from setrnn.report.scores import (
     MARKS,
     NAME,
-    best_rules_columns,
     differences_table,
     hierarchy_table,
     rules_table,
+    score_column,
     systems_table,
     unseen_sets_table,
 )
-from setrnn.report.study import Study, System
+from setrnn.report.study import RULE_FOR, Study
 from setrnn.report.table import Column, Estimate, Table, Value
 from setrnn.report.templates import format_probability
 from setrnn.report.wording import format_decimal
@@ -65,6 +66,10 @@ def make_tables(study: Study) -> list[Table]:
 def main_table(study: Study) -> Table:
     """Make the table to choose a system by: each measure by the rule made for it, and costs."""
     costs = [column for column in cost_columns(study) if column.header in SHOWN_COSTS]
+    *scores, hamming = (
+        score_column(study, measure, study.by_rule_for(measure), f"{shown} (rule {rule})")
+        for (measure, shown), rule in zip(MEASURES.items(), RULE_FOR.values(), strict=True)
+    )
     return Table(
         name=MAIN,
         title="The systems",
@@ -73,7 +78,7 @@ def main_table(study: Study) -> Table:
             f"column; added predictions are used as they are. {MARKS} Training times of mixtures "
             "are without those of their members."
         ),
-        columns=[NAME, *best_rules_columns(study), *costs],
+        columns=[NAME, *scores, *costs, hamming],
         rows=study.names,
     )
 
@@ -105,18 +110,12 @@ def cost_columns(study: Study) -> list[Column]:
     """Describe each cost: its mean over runs."""
 
     def getter(cost: str, unit: float) -> Callable[[str], Value]:
-        def get(name: str) -> Value:
-            if name not in study.systems:
-                return None
-            values = [each / unit for each in study.systems[name].cost(cost)]
-            found = Estimate.of(values)
-            if found is None:
-                return None
-            low, high = format_number(min(values)), format_number(max(values))
-            remark = "" if low == high else f"{low} to {high}"
-            return Estimate(found.value, text=format_number(found.value), remark=remark)
-
-        return get
+        systems = study.systems
+        return lambda name: (
+            Estimate.of([each / unit for each in systems[name].cost(cost)])
+            if name in systems
+            else None
+        )
 
     return [
         Column(header, getter(cost, unit), format_number, direction)
@@ -130,9 +129,9 @@ def costs_table(study: Study) -> Table:
         name="costs",
         title="Costs",
         caption=(
-            "Means over runs. Training documents count once per epoch; prediction is by the "
-            "system's own rule; the time of a run includes its evaluation by all rules. Where "
-            "several runs shared the machine, a single run would have been faster."
+            "Mean over runs ± standard deviation. Training documents count once per epoch; "
+            "prediction is by the system's own rule; the time of a run includes its evaluation by "
+            "all rules. Where several runs shared the machine, a single run would have been faster."
         ),
         columns=[NAME, *cost_columns(study)],
         rows=list(study.systems),
@@ -201,18 +200,21 @@ def labels_table(study: Study) -> Table:
 
 def calibration_table(study: Study) -> Table:
     """List how far probabilities of sets and of labels can be trusted, and what is accepted."""
-    systems = {
-        name: each for name, each in study.systems.items()
-        if each.probabilities() is not None or each.recorded("calibration_error")
-    }  # fmt: skip
 
     def error(score: str) -> Callable[[str], Value]:
+        systems = study.systems
         return lambda name: Estimate.of(
             systems[name].recorded(score, systems[name].probability_rule)
         )
 
     def share(target: float) -> Callable[[str], Value]:
-        return lambda name: Estimate.of(accepted_shares(systems[name], target))
+        def get(name: str) -> Value:
+            found, rule = study.systems[name].probabilities(), study.systems[name].probability_rule
+            runs = [] if found is None else zip(*found, strict=True)
+            accepted = (fit_acceptance(rule, *run, target, CONFIDENCE) for run in runs)
+            return Estimate.of([each.share for each in accepted])
+
+        return get
 
     return Table(
         name="calibration",
@@ -238,18 +240,12 @@ def calibration_table(study: Study) -> Table:
                 for target in TARGETS
             ),
         ],
-        rows=list(systems),
+        rows=[
+            name
+            for name, each in study.systems.items()
+            if each.probabilities() is not None or each.recorded("calibration_error")
+        ],
     )
-
-
-def accepted_shares(system: System, target: float) -> list[float]:
-    """Return the share of the documents that can be accepted at an accuracy, by run."""
-    found = system.probabilities()
-    if found is None:
-        return []
-    rule = system.probability_rule
-    runs = zip(*found, strict=True)
-    return [fit_acceptance(rule, *run, target, CONFIDENCE).share for run in runs]
 
 
 def set_sums_table(study: Study) -> Table:
@@ -301,13 +297,13 @@ def sequences_table(study: Study) -> Table:
 
     One of set-rnn that it predicts right comes first, as in the paper; then the largest set.
     """
-    found: list[tuple[str, Found, Found]] = [
-        (record.method, case, max(case["sets"], key=lambda each: each["probability"]))
+    differing = [
+        (record.method, case, best)
         for record in study.records
         for case in record.cases
-        if case["sequences"] and case["sets"]
+        for best in [max(case["sets"], key=lambda each: each["probability"])]
+        if not _has(case["sequences"][0], best["labels"])
     ]
-    differing = [each for each in found if not _has(each[1]["sequences"][0], each[2]["labels"])]
     nothing: Found = {"sequences": [], "sets": [], "labels": [], "id": "", "truth": []}
     system, case, best = max(
         differing,
@@ -318,14 +314,14 @@ def sequences_table(study: Study) -> Table:
         ),
         default=("", nothing, nothing),
     )
-    sets = {frozenset(each["labels"]): each for each in case["sets"]}
     known = {"the most probable set": best["labels"], "the true set": case["truth"]}
 
     def set_probability(sequence: Found) -> str:
-        each = sets.get(frozenset(sequence["labels"]))
-        if each is None:
-            return ""
-        return ("" if each["is_exact"] else "≥ ") + format_probability(each["probability"])
+        for each in case["sets"]:
+            if _has(each, sequence["labels"]):
+                sign = "" if each["is_exact"] else "≥ "
+                return sign + format_probability(each["probability"])
+        return ""
 
     def name_set(sequence: Found) -> str:
         return ", ".join(name for name, labels in known.items() if _has(sequence, labels))
