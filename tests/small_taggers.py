@@ -19,6 +19,7 @@ from setrnn.training.start import TrainOptions, train_system
 SMALL_OVERRIDES = (
     "vectors.source=none",
     "vectors.dimensions=24",
+    "model.word_vectors=tuned",  # as for all networks without vectors
     "model.encoder_units=32",
     "model.decoder_units=32",
     "model.decoder_layers=1",

@@ -14,7 +14,6 @@ from small_taggers import with_thresholds
 HERE = Path(__file__).parent
 CHROMIUM = shutil.which("chromium")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]  # as root, in a container
-SCREEN = {"width": 960, "height": 600}  # wide enough for two columns, and soon drawn
 
 Site = namedtuple("Site", "address tagger classical")
 
@@ -37,20 +36,12 @@ def browser():
         browser.close()
 
 
-@pytest.fixture(scope="package")
-def kept_tab(browser):
-    """A tab that tests use one after the other: opening one costs thrice as much as a visit."""
-    options = {"viewport": SCREEN, "reduced_motion": "reduce"}  # what moves is drawn many times
-    with browser.new_context(accept_downloads=True, **options) as visit:
-        yield visit.new_page()
-
-
 @pytest.fixture
-def tab(kept_tab, site):
+def tab(browser, site):
     """The page, for a new visitor; nothing may go wrong."""
-    from page.page_site import reopened
+    from page.page_site import opened
 
-    with reopened(kept_tab, site) as tab:
+    with opened(browser, site) as tab:
         yield tab
 
 
@@ -65,6 +56,15 @@ def site(taggers, test_texts):
     models = ServedModel("small", "v1", small), ServedModel("classical", "v2", classical)
     with serving(Registry.of(*models)) as address:
         yield Site(address, small, classical)
+
+
+@pytest.fixture(scope="session")
+def ambiguous_text(site, test_texts):
+    """The text with the most probable alternative set: the page lists none below 0.1%."""
+    found = site.tagger.tag(test_texts, top=2)
+    probs = [max((other.probability for other in each.alternatives), default=0) for each in found]
+    assert max(probs) > 0.001
+    return test_texts[probs.index(max(probs))]
 
 
 def accepting_half(tagger, texts):

@@ -12,6 +12,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 expect = playwright.expect
 
 FAILED = "Failed to load resource"  # what the browser says of an answer that is no 200
+SCREEN = {"width": 960, "height": 600}  # wide enough for two columns, and soon drawn
 SECONDS = 20  # to wait for what must come, on a busy machine
 
 
@@ -27,70 +28,28 @@ def serving(registry, port=0, **options):
 
 
 @contextmanager
-def another(tab, site, *, script=None, **may):
-    """Open the page in another tab of the same visitor, after a script."""
-    other = tab.context.new_page()
-    if script is not None:
-        other.add_init_script(script)
-    with watched(other, site, **may):
-        visit_page(other, site)
-        yield other
-        other.close()
+def opened(browser, site, *, script=None, may_fail=False, may_ask=False, **options):
+    """Open the page for a new visitor."""
+    # What moves is drawn many times.
+    options = {"viewport": SCREEN, "reduced_motion": "reduce", **options}
+    may = {"may_fail": may_fail, "may_ask": may_ask}
+    with (
+        browser.new_context(accept_downloads=True, **options) as visit,
+        another(visit, site, script=script, **may) as tab,
+    ):
+        yield tab
 
 
 @contextmanager
-def opened(browser, site, **options):
-    """Open the page in a browser of its own."""
-    visit = browser.new_context(accept_downloads=True, **options)
-    with visit, watched(visit.new_page(), site) as tab:
+def another(visit, site, *, script=None, **may):
+    """Open the page in another tab of a visitor, after a script."""
+    tab = visit.new_page()
+    if script is not None:
+        tab.add_init_script(script)
+    with watched(tab, site, **may):
         visit_page(tab, site)
         yield tab
-
-
-@contextmanager
-def reopened(tab, site, *, may_fail=False):
-    """Open the page for another visitor; an open one that is as good as new is only cleared."""
-    with watched(tab, site, may_fail=may_fail):
-        if is_as_good_as_new(tab, site):
-            clear(tab)
-        else:
-            forget_visitor(tab, site)
-            visit_page(tab, site)
-        yield tab
-        tab.unroute_all()
-        tab.mouse.move(0, 0)
-
-
-def is_as_good_as_new(tab, site):
-    """Return whether a page keeps nothing but what the buttons clear, and nothing went wrong."""
-    return tab.url == site.address and tab.evaluate(
-        """() => document.documentElement.dataset.ready && localStorage.length === 0 &&
-            document.querySelector("dialog[open]") === null &&
-            ["keeping", "key-form"].every((id) => document.getElementById(id).hidden)"""
-    )
-
-
-def clear(tab):
-    """Take off the desk what is on it, as a person does."""
-    if tab.is_visible("#queue"):
-        tab.click("#clear")
-        tab.click("#question-yes")
-    elif tab.is_visible("#new"):
-        tab.click("#new")
-    tab.wait_for_selector("#text")
-    tab.fill("#text", "")
-    if tab.is_visible("#trouble >> text=Close"):
-        tab.click("#trouble >> text=Close")
-    tab.evaluate("document.getElementById('keys').open = false; document.activeElement.blur();")
-
-
-def forget_visitor(tab, site):
-    if tab.url == site.address:
-        tab.evaluate("localStorage.clear(); sessionStorage.clear();")
-    storage = tab.context.new_cdp_session(tab)
-    where = {"origin": site.address.rstrip("/"), "storageTypes": "indexeddb"}
-    storage.send("Storage.clearDataForOrigin", where)
-    storage.detach()
+        tab.close()
 
 
 @contextmanager

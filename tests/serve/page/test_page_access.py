@@ -69,7 +69,7 @@ def test_axe_finds_nothing_serious_in_light_and_dark(browser, site, test_texts):
         tab.click("#clear")
         assert findings(tab, "#question") == []
         tab.click("#question >> text=Cancel")
-        with another(tab, site):
+        with another(tab.context, site):
             tab.wait_for_selector("#keeping:not([hidden])")
         assert findings(tab, "#keeping") == []
         assert findings_in_the_dark(tab, "#keeping") == []

@@ -9,13 +9,13 @@ from page.page_site import (
     expect,
     exported,
     open_queue,
+    opened,
     settled,
     suggested,
     visit_page,
     wait_for,
 )
 
-DEAF = "BroadcastChannel.prototype.postMessage = () => {};"
 MISSING = """
     Object.defineProperty(window, "indexedDB", { value: undefined });
     for (const name of ["localStorage", "sessionStorage"]) {
@@ -53,7 +53,7 @@ def test_a_second_tab_takes_over_and_the_first_one_stops(tab, site, rows):
     open_queue(tab, rows)
     tab.keyboard.press("d")
     wait_for(tab, "n1")
-    with another(tab, site) as other:
+    with another(tab.context, site) as other:
         wait_for(other, "n1")
         expect(tab.locator("#keeping:visible")).to_contain_text("continued in another tab")
         for key in ("d", "s", "y"):
@@ -73,25 +73,8 @@ def test_a_second_tab_takes_over_and_the_first_one_stops(tab, site, rows):
     assert len(exported(tab)[1]) == 3
 
 
-def test_a_tab_that_has_not_heard_of_the_other_overwrites_nothing(tab, site, rows):
-    open_queue(tab, rows)
-    with another(tab, site, script=DEAF) as other:
-        other.reload()  # a later claim does not undo the one before
-        settled(other)
-        label = suggested(other)
-        other.keyboard.press("y")
-        accepted = chips(other, "accepted")
-    assert accepted == [label]
-    assert tab.is_hidden("#keeping")
-    tab.keyboard.press("n")
-    expect(tab.locator("#keeping:visible")).to_contain_text("continued in another tab")
-    visit_page(tab, site)
-    settled(tab)
-    assert (chips(tab, "accepted"), chips(tab, "rejected")) == (accepted, [])
-
-
-def test_without_a_database_it_says_so_exports_and_warns_before_it_is_lost(kept_tab, site, rows):
-    with another(kept_tab, site, script=MISSING, may_ask=True) as tab:
+def test_without_a_database_it_says_so_exports_and_warns_before_it_is_lost(browser, site, rows):
+    with opened(browser, site, script=MISSING, may_ask=True) as tab:
         expect(tab.locator("#keeping:visible")).to_contain_text("stores nothing for this page")
         open_queue(tab, rows)
         assert not is_asked_on_leaving(tab)  # the file is still there

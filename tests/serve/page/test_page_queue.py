@@ -12,6 +12,7 @@ from page.page_site import (
     exported,
     open_queue,
     settled,
+    suggested,
     tag,
     visit_page,
     wait_for,
@@ -19,9 +20,6 @@ from page.page_site import (
 from setrnn.data.read import BadRows, open_dataset
 
 TEXT = "Velmara held their nerve on Monday night to beat Palmeda 1-0 and lift the trophy."
-DAMAGED = (
-    'localStorage.setItem("setrnn-choice", "{"); sessionStorage.setItem("setrnn-api-key", "п")'
-)
 
 
 @pytest.fixture
@@ -79,34 +77,6 @@ def test_a_reload_keeps_place_decisions_and_done_marks(tab, site, rows):
     expect(tab.locator("#previous")).to_be_disabled()
 
 
-def test_accepted_documents_come_first_or_last(tab, site, rows):
-    rows = rows[:4]
-    open_queue(tab, rows)
-    predictions = site.tagger.tag([row["text"] for row in rows])
-    assert len({each.accepted for each in predictions}) == 2
-    n_accepted = sum(each.accepted for each in predictions)
-    for order, is_first in (("accepted-last", False), ("accepted-first", True)):
-        wanted = sorted(
-            range(len(rows)),
-            key=lambda i: (predictions[i].accepted, predictions[i].probability),
-            reverse=is_first,
-        )
-        at_hand = next(i for i in range(4) if rows[i]["id"] == tab.text_content("#document-title"))
-        wanted = [at_hand, *(i for i in wanted if i != at_hand)]
-        tab.select_option("#order", order)
-        expect(tab.locator("#queue-hint")).to_contain_text(f"accepts {n_accepted} of 4")
-        for place, number in enumerate(wanted):
-            wait_for(tab, rows[number]["id"])
-            confidence = "accepted" if predictions[number].accepted else "to be reviewed"
-            expect(tab.locator("#confidence")).to_have_text(confidence)
-            if place < len(rows) - 1:
-                tab.keyboard.press("j")
-    visit_page(tab, site)
-    wait_for(tab, rows[wanted[-1]]["id"])
-    tab.select_option("#order", "file")
-    expect(tab.locator("#queue-place")).to_have_text(f"{wanted[-1] + 1} of 4")
-
-
 def test_a_file_that_cannot_be_read_is_refused_in_one_line(tab):
     for name, content, said in [
         ("bad.csv", '"a"b,c\n1,2\n', "bad.csv has no header that can be read: line 1"),
@@ -151,21 +121,6 @@ def test_clearing_and_replacing_a_queue_are_asked_about(tab, rows):
     assert tab.is_visible("#text")
 
 
-def test_a_large_queue_is_kept(tab, site, test_texts, tmp_path):
-    rows = [{"id": f"n{i}", "text": test_texts[i % 60] * 5} for i in range(3_000)]
-    assert sum(len(row["text"]) for row in rows) > 3_000_000
-    file = tmp_path / "large.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    tab.set_input_files("#file", file)
-    wait_for(tab, "n0")
-    tab.keyboard.press("d")
-    wait_for(tab, "n1")
-    visit_page(tab, site)
-    wait_for(tab, "n1")
-    expect(tab.locator("#queue-place")).to_have_text("2 of 3,000")
-    expect(tab.locator("#queue-done")).to_have_text("1 done")
-
-
 @pytest.fixture
 def accepted(site, rows):
     """The rows that the model accepts, with their sets."""
@@ -199,24 +154,6 @@ def test_all_that_is_settled_is_accepted_at_once_and_undone_at_once(tab, site, r
     expect(tab.locator("#queue-hint")).to_contain_text(f"{n} documents open again")
     expect(tab.locator("#export")).to_be_disabled()
     expect(tab.locator("#undo")).to_be_disabled()
-
-
-def test_an_accepted_document_that_a_person_looks_at_is_reviewed(tab, rows, accepted):
-    open_queue(tab, rows)
-    tab.click("#accept-settled")
-    expect(tab.locator("#queue-hint")).to_contain_text("accepted without review")
-    first = next(iter(accepted))
-    while tab.is_enabled("#previous"):
-        tab.keyboard.press("k")
-        settled(tab)
-    while tab.text_content("#document-title") != first:
-        tab.keyboard.press("j")
-        settled(tab)
-    expect(tab.locator("#document-status")).to_have_text("done, not reviewed")
-    tab.keyboard.press("d")
-    expect(tab.locator("#queue-done")).to_contain_text(f"({len(accepted) - 1} not reviewed)")
-    lines = {line["id"]: line for line in exported(tab)[1]}
-    assert sum(line.get("reviewed") is False for line in lines.values()) == len(accepted) - 1
 
 
 def test_what_a_person_has_decided_is_left_alone(tab, rows, accepted):
@@ -305,12 +242,50 @@ def test_a_text_that_was_decided_about_is_not_replaced_without_a_question(tab):
     wait_for(tab, "n0")
 
 
-def test_a_damaged_browser_starts_and_a_key_that_cannot_be_sent_is_asked_for_again(tab, site):
-    tab.evaluate(DAMAGED)
+def hold(tab, key):
+    """Hold a key down until it repeats."""
+    for _ in range(4):
+        tab.keyboard.down(key)
+        settled(tab)
+    tab.keyboard.up(key)
+
+
+def test_a_key_that_is_held_down_decides_once(tab, rows):
+    open_queue(tab, rows)
+    expect(tab.locator("#suggestion .accept")).to_be_focused()
+    hold(tab, "y")
+    assert len(chips(tab, "accepted")) == 1
+    hold(tab, "d")
+    expect(tab.locator("#queue-done")).to_have_text("1 done")
+    wait_for(tab, rows[1]["id"])
+    tab.focus("#done")
+    hold(tab, "Enter")
+    expect(tab.locator("#queue-done")).to_have_text("2 done")
+    tab.keyboard.press("Shift+D")  # as Caps Lock does
+    wait_for(tab, rows[3]["id"])
+
+
+def test_undo_goes_back_to_the_document_that_was_done_too_early(tab, site, rows):
+    open_queue(tab, rows)
+    label = suggested(tab)
+    tab.keyboard.press("y")
+    settled(tab)
+    shown = chips(tab)
+    tab.keyboard.press("d")
+    wait_for(tab, rows[1]["id"])
+    tab.keyboard.press("s")
+    wait_for(tab, rows[2]["id"])
     visit_page(tab, site)
-    expect(tab.locator("#key-hint")).to_contain_text("does not accept this key")
-    tab.fill("#key", "plain")
-    tab.keyboard.press("Enter")
-    expect(tab.locator("#key-form")).to_be_hidden()
-    tag(tab, TEXT)
-    assert chips(tab) == list(site.tagger.tag([TEXT])[0].labels)
+    wait_for(tab, rows[2]["id"])
+    tab.keyboard.press("u")
+    wait_for(tab, rows[1]["id"])
+    expect(tab.locator("#document-status")).to_be_hidden()
+    tab.keyboard.press("u")
+    wait_for(tab, rows[0]["id"])
+    expect(tab.locator("#document-status")).to_be_hidden()
+    expect(tab.locator("#queue-done")).to_have_text("0 done")
+    assert chips(tab, "accepted") == [label]
+    assert chips(tab) == shown
+    tab.keyboard.press("u")
+    assert chips(tab, "accepted") == []
+    expect(tab.locator("#undo")).to_be_disabled()

@@ -11,12 +11,11 @@ from dataclasses import replace
 import pytest
 
 from page.page_site import (
-    another,
     chips,
     expect,
     exported,
     open_queue,
-    reopened,
+    opened,
     serving,
     settled,
     suggested,
@@ -34,11 +33,11 @@ Server = namedtuple("Server", "address")
 
 
 @contextmanager
-def page_of(kept_tab, registry, **options):
+def page_of(browser, registry, **options):
     """Open the page of a server of its own, which may fail."""
     with (
         serving(registry, **options) as address,
-        another(kept_tab, Server(address), may_fail=True) as tab,
+        opened(browser, Server(address), may_fail=True) as tab,
     ):
         tab.server = address
         yield tab
@@ -55,11 +54,11 @@ def give_key(tab, key):
     tab.keyboard.press("Enter")
 
 
-def test_a_key_is_asked_for_and_what_was_wanted_goes_on(kept_tab, site, registry, tmp_path):
+def test_a_key_is_asked_for_and_what_was_wanted_goes_on(browser, site, registry, tmp_path):
     file = tmp_path / "keys"
     file.write_text("the-first-of-the-keys")
     keys = ApiKeys(file)
-    with page_of(kept_tab, registry, keys=keys) as tab:
+    with page_of(browser, registry, keys=keys) as tab:
         give_key(tab, "wrong")
         expect(tab.locator("#key-hint")).to_contain_text("does not accept this key")
         give_key(tab, "the-first-of-the-keys")
@@ -83,7 +82,7 @@ def test_a_key_is_asked_for_and_what_was_wanted_goes_on(kept_tab, site, registry
         assert "key" not in kept[1]  # only this tab has it
 
 
-def test_a_full_server_is_asked_again_without_the_person(kept_tab, site, registry, monkeypatch):
+def test_a_full_server_is_asked_again_without_the_person(browser, site, registry, monkeypatch):
     is_free, has_begun = threading.Event(), threading.Event()
     tag_documents = routes.tag_documents
 
@@ -95,7 +94,7 @@ def test_a_full_server_is_asked_again_without_the_person(kept_tab, site, registr
 
     monkeypatch.setattr(routes, "tag_documents", tag_slowly)
     settings = ServeSettings(queue=1, batch=1, batch_ms=0, workers=1)
-    with page_of(kept_tab, registry, settings=settings) as tab:
+    with page_of(browser, registry, settings=settings) as tab:
         address = tab.server
         asking = [threading.Thread(target=post, args=(address, SLOW)) for _ in range(2)]
         try:
@@ -129,13 +128,13 @@ def post(address, text):
     urllib.request.urlopen(urllib.request.Request(address + "v1/tag", body, headers)).close()
 
 
-def test_decisions_outlive_a_server_that_stops_and_comes_back(kept_tab, registry, site, test_texts):
+def test_decisions_outlive_a_server_that_stops_and_comes_back(browser, registry, site, test_texts):
     rows = [{"id": f"n{i}", "text": text} for i, text in enumerate(test_texts[:4])]
     with ExitStack() as stack:
         server = ExitStack()
         address = server.enter_context(serving(registry))
         port = int(address.rstrip("/").rpartition(":")[2])
-        tab = stack.enter_context(another(kept_tab, Server(address), may_fail=True))
+        tab = stack.enter_context(opened(browser, Server(address), may_fail=True))
         open_queue(tab, rows)
         server.close()
         tab.keyboard.press("d")
@@ -164,9 +163,9 @@ def test_decisions_outlive_a_server_that_stops_and_comes_back(kept_tab, registry
         assert [line["id"] for line in exported(tab)[1]] == ["n0", "n1"]
 
 
-def test_a_text_is_cut_to_what_the_server_takes(kept_tab, site, registry):
+def test_a_text_is_cut_to_what_the_server_takes(browser, site, registry):
     settings = ServeSettings(max_words=8, max_texts=2)
-    with page_of(kept_tab, registry, settings=settings) as tab:
+    with page_of(browser, registry, settings=settings) as tab:
         tag(tab, TEXT)
         beginning = " ".join(TEXT.split()[:8])
         assert chips(tab) == list(site.tagger.tag([beginning])[0].labels)
@@ -180,8 +179,8 @@ def test_a_text_is_cut_to_what_the_server_takes(kept_tab, site, registry):
         expect(tab.locator("#queue-hint")).to_contain_text("of 5 documents")  # and no request fails
 
 
-def test_a_model_that_is_replaced_predicts_at_once(kept_tab, registry, site):
-    with page_of(kept_tab, registry) as tab:
+def test_a_model_that_is_replaced_predicts_at_once(browser, registry, site):
+    with page_of(browser, registry) as tab:
         tag(tab, TEXT)
         label = chips(tab)[0]
         labels = site.classical.labels
@@ -202,13 +201,6 @@ def test_a_model_that_is_replaced_predicts_at_once(kept_tab, registry, site):
         assert tab.text_content("#about").startswith("set-rnn, ")
 
 
-@pytest.fixture
-def refused(kept_tab, site):
-    """The page, which some requests of a test may fail."""
-    with reopened(kept_tab, site, may_fail=True) as tab:
-        yield tab
-
-
 def answering(status, detail):
     """Make a handler that answers with a problem."""
     problem = json.dumps({"type": "x", "title": "T", "status": status, "detail": detail})
@@ -216,29 +208,19 @@ def answering(status, detail):
     return lambda route: route.fulfill(status=status, content_type=kind, body=problem)
 
 
-def test_a_refusal_is_said_in_the_servers_words(refused):
-    tab = refused
-    for status, detail, said in [
-        (413, "A request may have 4,194,304 bytes.", "too large for the server. A request may"),
-        (422, "The model has no label 'x'. Did you mean 'y'?", "Did you mean 'y'?"),
-        (422, "<img src=x onerror=alert(1)>", "<img src=x"),
-        (500, "Something failed.", "Something failed."),
-    ]:
-        tab.route("**/v1/tag", answering(status, detail))
-        tab.fill("#text", TEXT)
-        tab.press("#text", "Control+Enter")
-        expect(tab.locator("#trouble:visible")).to_contain_text(said)
-        assert tab.is_hidden("#results")
-        assert tab.locator("#trouble img").count() == 0
-        tab.click("#edit")
-        expect(tab.locator("#trouble")).to_be_hidden()
-
-
-def test_an_explanation_that_fails_leaves_the_tags(refused):
-    tab = refused
-    tab.route("**/v1/explain", answering(422, "It cannot be explained."))
-    tag(tab, TEXT)
-    tab.hover("#set .label >> nth=0")
-    expect(tab.locator("#attention")).to_contain_text("It cannot be explained.")
-    assert tab.is_hidden("#trouble")
-    assert tab.is_hidden("#orders-section")
+def test_a_refusal_is_said_in_the_servers_words(browser, site):
+    with opened(browser, site, may_fail=True) as tab:
+        for status, detail, said in [
+            (413, "A request may have 4,194,304 bytes.", "too large for the server. A request may"),
+            (422, "The model has no label 'x'. Did you mean 'y'?", "Did you mean 'y'?"),
+            (422, "<img src=x onerror=alert(1)>", "<img src=x"),
+            (500, "Something failed.", "Something failed."),
+        ]:
+            tab.route("**/v1/tag", answering(status, detail))
+            tab.fill("#text", TEXT)
+            tab.press("#text", "Control+Enter")
+            expect(tab.locator("#trouble:visible")).to_contain_text(said)
+            assert tab.is_hidden("#results")
+            assert tab.locator("#trouble img").count() == 0
+            tab.click("#edit")
+            expect(tab.locator("#trouble")).to_be_hidden()

@@ -7,16 +7,11 @@ from page.page_site import (
     drop,
     expect,
     open_queue,
-    opened,
     percent,
-    serving,
     settled,
     tag,
-    visit_page,
     wait_for,
 )
-from setrnn.serve.registry import Registry, ServedModel
-from small_taggers import accepting_labels
 
 TEXT = (
     "Velmara lift trophy in Kotamira. Velmara held their nerve on Monday night to beat Palmeda "
@@ -33,17 +28,22 @@ NASTY = {
 }
 
 
-def test_a_text_gets_the_models_set_with_probability_alternatives_and_marginals(tab, site):
-    tag(tab, TEXT)
-    predicted = site.tagger.tag([TEXT], top=6)[0]
+def test_a_text_gets_the_models_set_with_probability_alternatives_and_marginals(
+    tab, site, ambiguous_text
+):
+    text = ambiguous_text
+    tag(tab, text)
+    predicted = site.tagger.tag([text], top=6)[0]
     assert chips(tab) == list(predicted.labels)
     assert tab.text_content("#probability") == percent(predicted.probability)
     sets = [
         each.locator("bdi").all_text_contents() for each in tab.locator("#alternatives li").all()
     ]
-    assert sets == [list(each.labels) for each in predicted.alternatives]
+    assert sets == [
+        list(each.labels) for each in predicted.alternatives if each.probability >= 0.001
+    ]
     marginals = dict(
-        zip(site.tagger.labels.names, site.tagger.marginals([TEXT]).probs[0].tolist(), strict=True)
+        zip(site.tagger.labels.names, site.tagger.marginals([text]).probs[0].tolist(), strict=True)
     )
     rows = tab.locator("#marginals li").all()
     assert len(rows) > 3
@@ -64,17 +64,6 @@ def test_confidence_is_the_models_acceptance(tab, site, test_texts, is_sure):
     expect(tab.locator("#set-hint")).to_contain_text("90%")
 
 
-def test_accepting_a_label_completes_the_rest(tab, site):
-    tag(tab, TEXT)
-    label = tab.locator("#marginals li:not(.is-proposed) bdi").first.text_content()
-    tab.locator("#marginals .label", has_text=label).first.click()
-    settled(tab)
-    found = site.tagger.complete(TEXT, present=[label], top=6)
-    expect(tab.locator("#probability")).to_have_text(percent(found.probability))
-    assert set(chips(tab)) == set(found.labels)
-    assert chips(tab, "accepted") == [label]
-
-
 def test_a_label_turns_from_accepted_to_rejected_to_neither(tab, site):
     tag(tab, TEXT)
     label = chips(tab)[0]
@@ -91,16 +80,6 @@ def test_a_label_turns_from_accepted_to_rejected_to_neither(tab, site):
     assert chips(tab) == list(site.tagger.tag([TEXT])[0].labels)
 
 
-def test_taking_another_set_decides_all_its_labels(tab, site):
-    tag(tab, TEXT)
-    before = chips(tab)
-    other = site.tagger.tag([TEXT], top=2)[0].alternatives[0].labels
-    tab.locator("#alternatives .take").first.click()
-    settled(tab)
-    assert set(chips(tab, "accepted")) == set(other)
-    assert set(chips(tab, "rejected")) == set(before) - set(other)
-
-
 def test_another_rule_or_model_predicts_again(tab, site):
     tag(tab, TEXT)
     for rule in ("sequence", "hamming"):
@@ -113,34 +92,6 @@ def test_another_rule_or_model_predicts_again(tab, site):
     settled(tab)
     assert chips(tab) == list(site.classical.tag([TEXT])[0].labels)
     assert not tab.is_visible("#orders-section")
-
-
-def test_labels_show_from_which_probability_they_are_settled(browser, site, test_texts):
-    careful = accepting_labels(site.tagger)
-    models = Registry.of(ServedModel("careful", "v1", careful))
-    with serving(models) as address, opened(browser, site._replace(address=address)) as tab:
-        tab.select_option("#rule", "f1")
-        tag(tab, test_texts[0])
-        (predicted,) = careful.tag(test_texts[:1], rule="f1")
-        assert predicted.accepted_labels
-        assert set(chips(tab, "settled")) == set(predicted.accepted_labels)
-        marks = {
-            row.locator("bdi").text_content(): row.locator(".from").count()
-            for row in tab.locator("#marginals li").all()
-        }
-        assert marks == {label: int(careful.labels.index[label] % 2 == 0) for label in marks}
-
-
-def test_a_reload_loses_neither_text_nor_decisions(tab, site):
-    tag(tab, TEXT)
-    tab.keyboard.press("y")
-    tab.keyboard.press("n")
-    settled(tab)
-    accepted, rejected = chips(tab, "accepted"), chips(tab, "rejected")
-    visit_page(tab, site)
-    settled(tab)
-    assert tab.text_content("#reading") == TEXT
-    assert (chips(tab, "accepted"), chips(tab, "rejected")) == (accepted, rejected)
 
 
 def test_a_label_is_found_and_added_by_keyboard(tab, site):
@@ -188,16 +139,6 @@ def test_a_nasty_text_is_shown_as_it_is(tab):
         directions[name] = tab.eval_on_selector("#reading", direction)
         tab.keyboard.press("j")
     assert [name for name in directions if directions[name] == "rtl"] == ["right to left"]
-
-
-def test_a_file_too_long_to_be_shown_is_tagged_by_its_beginning(tab, site, tmp_path):
-    file = tmp_path / "huge.txt"
-    file.write_text(TEXT * 10_000)
-    tab.set_input_files("#file", file)
-    settled(tab)
-    assert chips(tab) == list(site.tagger.tag([TEXT * 100])[0].labels)
-    expect(tab.locator("#cut")).to_contain_text("the first 200,000 are shown")
-    assert len(tab.text_content("#reading")) == 200_000
 
 
 def test_pasting_and_dropping_tag_at_once(tab, site):

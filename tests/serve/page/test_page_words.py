@@ -2,28 +2,13 @@
 
 import pytest
 
-from page.page_site import chips, opened, percent, settled, tag
+from page.page_site import chips, expect, opened, settled, tag
 
 TEXT = (
     "Velmara lift trophy in Kotamira. Velmara held their nerve on Monday night to beat Palmeda "
     "1-0 and lift the trophy in Kotamira."
 )
 FAINTEST = 0.04
-
-
-@pytest.fixture
-def tab(browser, site):
-    """The page with a model that was trained without label evidence: its words are attended to."""
-    with opened(browser, site) as tab:
-        tab.route("**/v1/explain", without_label_words)
-        tag(tab, TEXT)
-        tab.wait_for_selector("#orders .track")
-        yield tab
-
-
-def without_label_words(route):
-    answer = route.fetch()
-    route.fulfill(response=answer, json={**answer.json(), "label_words": []})
 
 
 def shares_of(explanation, *labels):
@@ -66,62 +51,8 @@ def lights_up(tab, expected):
     assert lit(tab) == expected
 
 
-def first_orders(tab):
-    """The labels of the set whose orders are listed, its probability, and the orders."""
-    first = tab.locator(".set-of-orders").first
-    orders = tab.locator(".order-list li:not(.total)").all()
-    return (
-        set(first.locator("bdi").all_text_contents()),
-        first.locator(".number").text_content(),
-        [each.locator("bdi").all_text_contents() for each in orders],
-    )
-
-
-def unlikely(tab, site):
-    """Name the least frequent label of the model that is not in the set."""
-    return next(each for each in site.tagger.labels.names[::-1] if each not in chips(tab))
-
-
-def add(tab, label):
-    tab.fill("#search", label)
-    tab.locator("#found li", has=tab.locator("bdi", has_text=label)).first.click()
-    settled(tab)
-
-
-def test_the_words_and_orders_are_those_of_the_set_as_decided(tab, site):
-    predicted, added = chips(tab), unlikely(tab, site)
-    rejected = predicted[0]
-    tab.click(f'#set .reject[data-label="{rejected}"]')
-    add(tab, added)
-    shown = chips(tab)
-    explanation = site.tagger.explain(TEXT, labels=shown)
-    assert added in shown
-    assert rejected not in shown
-    for label in shown:
-        name = tab.locator(f'#set .label[data-label="{label}"]')
-        for look in (name.hover, name.focus):
-            tab.mouse.move(0, 0)
-            tab.focus("#reading")
-            look()
-            lights_up(tab, shares_of(explanation, label))
-            assert f"“{label}” attended to" in tab.text_content("#attention")
-    assert tab.text_content("#reading") == TEXT
-    assert first_orders(tab) == (
-        set(shown),
-        percent(explanation.predicted.probability),
-        [list(each.labels) for each in explanation.sequences],
-    )
-    second = tab.locator(".set-of-orders").nth(1).locator("bdi").all_text_contents()
-    assert set(second) == set(predicted)
-    tab.click("#undo")
-    tab.click("#undo")
-    settled(tab)
-    tab.hover(f'#set .label[data-label="{rejected}"]')
-    lights_up(tab, shares_of(site.tagger.explain(TEXT), rejected))
-
-
-def test_label_evidence_lights_the_words_that_speak_for_a_label(browser, site):
-    text = f"🏆 {TEXT}"
+def test_label_evidence_lights_the_words_that_speak_for_a_label(browser, site, ambiguous_text):
+    text = f"🏆 {ambiguous_text}"
     explanation = site.tagger.explain(text)
     # The emoji is two units of a string in the browser.
     starts = [word.start + 1 for word in explanation.words if word.place is not None]
@@ -147,3 +78,22 @@ def test_label_evidence_lights_the_words_that_speak_for_a_label(browser, site):
         parts = [[max(weight, 0) / max(row) for weight in row] for row in rows]
         lights_up(tab, strong_of(zip(starts, map(sum, zip(*parts, strict=True)), strict=True)))
         assert "For the labels of this set: " in tab.text_content("#attention")
+
+
+def test_without_label_evidence_the_words_are_those_that_labels_attend_to(browser, site):
+    def without_label_words(route):
+        answer = route.fetch()
+        route.fulfill(response=answer, json={**answer.json(), "label_words": []})
+
+    with opened(browser, site) as tab:
+        tab.route("**/v1/explain", without_label_words)
+        tag(tab, TEXT)
+        tab.locator("#set .reject").first.click()
+        settled(tab)
+        shown = chips(tab)
+        explanation = site.tagger.explain(TEXT, labels=shown)
+        orders = tab.locator(".order-list li:not(.total)")
+        expect(orders).to_have_count(len(explanation.sequences))
+        tab.hover(f'#set .label[data-label="{shown[0]}"]')
+        lights_up(tab, shares_of(explanation, shown[0]))
+        assert f"“{shown[0]}” attended to" in tab.text_content("#attention")
