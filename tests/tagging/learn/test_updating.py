@@ -14,7 +14,7 @@ from setrnn.tagging.learn.update import choose_schedule, read_training_changes, 
 from setrnn.tagging.trust.acceptance import Acceptance
 from setrnn.tagging.trust.saved import Calibration
 
-QUICK = {"training.epochs": 2}
+QUICK = {"training.epochs": 4}
 NEW_LABEL = "curling"
 
 
