@@ -91,7 +91,7 @@ def test_a_finished_run_whose_model_was_not_written_is_kept(training, tries, few
         for number in few(saving[:6]):
             world = training.new_world("world")
             run(world, training.command.work, trap=(number, signal.SIGKILL))
-            run_files = {each: written_at(each) for each in world.glob("out/network.run/best-*")}
+            run_files = {each: written_at(each) for each in world.glob("out/network.run/last.*")}
             ended = run(world, training.command.work)
             problems = [] if ended.is_done or "--resume" in ended.output else [f"{ended}"]
             if {each: written_at(each) for each in run_files} != run_files:

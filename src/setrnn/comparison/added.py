@@ -109,11 +109,7 @@ def make_added_record(comparison: Comparison, name: str, file: Path) -> Record:
     predicted = _find_labels(comparison, file, rows)
     probability = [row.probability for row in rows if row.probability is not None]
     if 0 < len(probability) < len(rows):
-        number = min(row.number for row in rows if row.probability is None)
-        raise DataError(
-            f"{file} line {number} has no 'probability', but other lines have one. Give every row "
-            "one, or none."
-        )
+        raise DataError(f"{file} has a 'probability' in some rows only. Give all one, or none.")
     probabilities = {GIVEN: probability} if probability else {}
     return Record(
         method=name,
@@ -165,49 +161,33 @@ def _parse_row(values: Mapping[str, Any], number: int) -> _Row:
 
 def _match_documents(comparison: Comparison, file: Path, rows: list[_Row]) -> list[_Row]:
     """Return the rows in the order of the test documents."""
-    without = [row for row in rows if row.id is None]
-    if len(without) == len(rows) != len(comparison.ids):
-        raise DataError(
-            f"{file} has {len(rows):,} rows without ids, and there are {len(comparison.ids):,} "
-            "test documents. Give one row per document, in their order, or add ids."
-        )
-    if len(without) == len(rows) or [row.id for row in rows] == list(comparison.ids):
+    given, wanted = [row.id for row in rows], comparison.ids
+    if given == list(wanted):
         return rows
-    if without:
+    if None in given:
+        if set(given) == {None} and len(rows) == len(wanted):
+            return rows
         raise DataError(
-            f"{file} line {without[0].number} has no id, but other lines have one. Give every row "
-            "the id of its document, or no row an id."
+            f"{file} has {given.count(None):,} rows without an id among {len(rows):,}, and there "
+            f"are {len(wanted):,} test documents. Give every row the id of its document, or one "
+            "row per document, in their order, without ids."
         )
-    by_id: dict[str, _Row] = {}
-    for row in rows:
-        first = by_id.setdefault(str(row.id), row)
-        if first is not row:
-            raise DataError(
-                f"{file} has the document {shown(row.id)} twice: lines {first.number} and "
-                f"{row.number}. Remove one."
-            )
-    wanted = dict.fromkeys(comparison.ids)
-    groups = {
-        "ids that no test document has": [each for each in by_id if each not in wanted],
-        "test documents without a row": [each for each in wanted if each not in by_id],
+    by_id = {str(row.id): row for row in rows}
+    n_wanted, n_given = Counter(wanted), Counter(str(each) for each in given)
+    problems = {
+        "are shared by test documents": [each for each, n in n_wanted.items() if n > 1],
+        "are in it twice": [each for each, n in n_given.items() if n > 1],
+        "are those of no test document": [each for each in by_id if each not in n_wanted],
+        "of test documents have no row": [each for each in wanted if each not in by_id],
     }
-    problems = [
-        f"{what}: {len(ids):,} ({', '.join(map(shown, ids[:MAX_SHOWN]))}"
-        f"{', ...' if len(ids) > MAX_SHOWN else ''})"
-        for what, ids in groups.items()
-        if ids
-    ]
-    if problems:
-        raise DataError(
-            f"{file} does not match: {'; '.join(problems)}. Give one row for each test document, "
-            "with its id."
-        )
-    if len(wanted) < len(comparison.ids):
-        raise DataError(
-            f"{file} cannot be matched by id: some test documents share one. Give one row per "
-            "document, in their order, without ids."
-        )
-    return [by_id[each] for each in comparison.ids]
+    for what, ids in problems.items():
+        if ids:
+            some = ", ".join(map(shown, ids[:MAX_SHOWN]))
+            raise DataError(
+                f"{file} does not match: {len(ids):,} ids {what}, such as {some}. Give one row for "
+                "each test document, with its id; or all in their order, without ids."
+            )
+    return [by_id[each] for each in wanted]
 
 
 def _find_labels(comparison: Comparison, file: Path, rows: Sequence[_Row]) -> LabelSets:
@@ -216,8 +196,7 @@ def _find_labels(comparison: Comparison, file: Path, rows: Sequence[_Row]) -> La
     if unknown:
         number, label = min(unknown)
         raise DataError(
-            f"{file} line {number}: neither train nor test has the label {shown(label)} "
-            f"({len({label for _, label in unknown}):,} such labels in the file). "
+            f"{file} line {number}: neither train nor test has the label {shown(label)}. "
             f"{printable(nearest_name(label, comparison.labels))} Spell it as the data does, or "
             "leave it out."
         )

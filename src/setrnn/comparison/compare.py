@@ -15,9 +15,9 @@ from setrnn.comparison.plan import (
     list_members,
     list_seeds,
     refuse_unequal_treatment,
+    run_jobs_on_ray,
     run_tasks,
 )
-from setrnn.comparison.ray_runs import run_jobs_on_ray
 from setrnn.comparison.records import (
     COMPARISON_FILE,
     MODELS,

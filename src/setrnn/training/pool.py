@@ -295,18 +295,12 @@ class Overall:
     """
 
     def __init__(
-        self,
-        name: str,
-        costs: Mapping[str, float],
-        on_progress: OnProgress,
-        n_done: int = 0,
-        clock: Callable[[], float] = time.monotonic,
+        self, name: str, costs: Mapping[str, float], on_progress: OnProgress, n_done: int = 0
     ) -> None:
         """Begin jobs of one kind, such as "runs", with their costs by name, beside done ones."""
-        self.name, self.costs, self.on_progress, self.clock = name, costs, on_progress, clock
+        self.name, self.costs, self.on_progress = name, costs, on_progress
         self.n_ended, self.n_failed, self._n_total = n_done, 0, n_done + len(costs)
         self.shares: dict[str, float] = {}  # that are done, per job
-        self._start = clock()
 
     def __call__(self, event: Progress) -> None:
         """Pass on the progress of one job, and report that of all."""
@@ -324,22 +318,16 @@ class Overall:
             self.n_failed += 1
             result = f"failed: {ended.failure.message.rstrip('.')}"
         self(Progress(name, 1.0, 1.0, unit="", detail="done", part_of=self.name))
-        about, done = "", self._work_done()
-        if self.n_ended < self._n_total and done:  # extrapolate from the work that is done
-            left = (self.clock() - self._start) * (sum(self.costs.values()) - done) / done
-            about = f", about {format_duration(left)} left"
-        log.info(f"{name}: {result}; {format_duration(ended.seconds)} ({self._count()}{about})")
+        log.info(f"{name}: {result}; {format_duration(ended.seconds)} ({self._count()})")
 
     def _report(self) -> None:
+        done = sum(self.costs[name] * share for name, share in self.shares.items())
         total = sum(self.costs.values())
-        self.on_progress(Progress(self.name, self._work_done(), total, "", self._count()))
+        self.on_progress(Progress(self.name, done, total, "", self._count()))
 
     def _count(self) -> str:
         failed = f", {self.n_failed} failed" if self.n_failed else ""
         return f"{self.n_ended} of {self._n_total} {self.name}{failed}"
-
-    def _work_done(self) -> float:
-        return sum(self.costs[name] * share for name, share in self.shares.items())
 
 
 def format_duration(seconds: float) -> str:
