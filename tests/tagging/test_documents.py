@@ -109,7 +109,7 @@ def test_a_calibration_on_training_documents_says_so(taggers, small_examples, tm
         found = calibrate(taggers[name], train, allow_training_documents=True)
         folder = tmp_path / name
         found.tagger.save(folder)
-        assert found.calibration.share_trained_on == found.as_dict()["share_trained_on"] == 1
+        assert found.as_dict()["calibration"]["share_trained_on"] == 1
         saved = json.loads((folder / "calibration.json").read_text())
         assert saved["calibration"]["share_trained_on"] == 1
         assert load(folder).calibration.share_trained_on == 1

@@ -51,7 +51,6 @@ class Calibrated:
     rule: str
     tagger: Tagger
     calibration: Calibration
-    acceptance: Acceptance
     before: Reliability
     after: Reliability
     accuracy: float  # of all predictions
@@ -63,32 +62,19 @@ class Calibrated:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        of_labels = self.calibration.label_acceptance
-        assert of_labels is not None
+        names = ("before", "after", "labels_before", "labels_after")
         return {
             "rule": self.rule,
-            "n_documents": self.calibration.n_documents,
-            "share_trained_on": self.calibration.share_trained_on,
             "subset_accuracy": self.accuracy,
-            "calibration_error": self.after.error,
-            "calibration_error_raw": self.before.error,
             "acceptance": as_plain(self.acceptance),
-            "reliability": {"before": self.before.as_dict(), "after": self.after.as_dict()},
-            "scalings": as_plain(self.calibration.scalings),
-            "labels": {
-                "calibration_error": self.labels_after.error,
-                "calibration_error_raw": self.labels_before.error,
-                "n_pairs": int(self.labels_after.n_documents.sum()),
-                "acceptance": {
-                    self.tagger.labels.names[label]: {
-                        "threshold": float(of_labels.thresholds[label]),
-                        "share": float(of_labels.shares[label]),
-                        "is_rare": bool(of_labels.is_rare[label]),
-                    }
-                    for label in np.flatnonzero(of_labels.thresholds <= 1)
-                },
-            },
+            **{name: getattr(self, name).as_dict() for name in names},
+            "calibration": self.calibration.as_dict(),
         }
+
+    @property
+    def acceptance(self) -> Acceptance:
+        """Which predictions by the rule are accepted."""
+        return self.calibration.acceptance[self.rule]
 
 
 def calibrate(
@@ -145,7 +131,6 @@ def calibrate(
             rule=name,
             tagger=replace(tagger, calibration=calibration),
             calibration=calibration,
-            acceptance=calibration.acceptance[name],
             before=reliability(found.probs({}), found.is_right),
             after=reliability(found.held_out_probs(calibration.scalings), found.is_right),
             accuracy=float(found.is_right.mean()),
