@@ -154,6 +154,7 @@ def test_predictions_are_a_list_and_a_frame():
     frame = found.to_frame()
     assert list(frame.index) == list("abcde")
     assert list(frame.columns)[:3] == ["labels", "probability", "alternatives"]
+    assert "<table" in found._repr_html_()
     assert frame.loc["b", "labels"] == list(found[1].labels)
     assert frame["probability"].tolist() == [each.probability for each in found]
     assert list(fitted.predict_sets(TEXTS[:2]).to_frame().index) == [0, 1]
@@ -167,5 +168,6 @@ def test_without_pandas_only_the_frame_is_missing(monkeypatch):
     fitted = classical().fit(TEXTS[:9], LISTS[:9])
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     found = fitted.predict_sets(TEXTS[:2])
+    assert found._repr_html_() is None
     with pytest.raises(ConfigError, match="pip install pandas"):
         found.to_frame()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from html import escape
 from pathlib import Path
 
 from setrnn.comparison.added import check_names, make_added_records
@@ -36,12 +37,11 @@ from setrnn.data.disk import locked
 from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 from setrnn.data.prepared import Prepared
 from setrnn.data.read.label_files import Parents
-from setrnn.errors import ConfigError, DataError, StoppedError
+from setrnn.errors import ConfigError, DataError, StoppedError, printable
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import n_cores
 from setrnn.progress import OnProgress, ignore_progress
-from setrnn.tagging.html import write_table, write_text
 from setrnn.tagging.learn.data import (
     Data,
     Settings,
@@ -90,15 +90,18 @@ class ComparisonResult:
 
     def _repr_html_(self) -> str:
         rows = [
-            [write_text(method), *(f"{scores[key]:.3f}" for key in MEASURES)]
+            [method, *(f"{scores[key]:.3f}" for key in MEASURES)]
             for method, scores in self.mean_scores().items()
         ]
-        table = write_table(["", *MEASURES.values()], rows)
+        table = "".join(
+            "<tr>" + "".join(f"<td>{_escape(cell)}</td>" for cell in row) + "</tr>"
+            for row in (["", *MEASURES.values()], *rows)
+        )
         failures = "".join(
-            f"<li>{write_text(name)} failed: {write_text(each.message)}</li>"
+            f"<li>{_escape(f'{name} failed: {each.message}')}</li>"
             for name, each in self.failures.items()
         )
-        return f"<p>{write_text(repr(self))}</p>{table}<ul>{failures}</ul>"
+        return f"<p>{_escape(repr(self))}</p><table>{table}</table><ul>{failures}</ul>"
 
     @property
     def failures(self) -> dict[str, Failure]:
@@ -348,3 +351,8 @@ def open_comparison(folder: Path, prepared: Prepared) -> Comparison:
             "with other text settings. Choose another --out."
         )
     return comparison
+
+
+def _escape(text: str) -> str:
+    """Escape a text for HTML."""
+    return escape(printable(text))

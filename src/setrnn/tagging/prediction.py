@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,11 +20,11 @@ from setrnn.systems.candidates import (
     SetCandidates,
     to_probability,
 )
-from setrnn.tagging.html import write_prediction, write_predictions
 
 if TYPE_CHECKING:
     import pandas as pd
 
+MAX_ROWS = 20  # in a notebook
 IMPOSSIBLE = (
     "The probability of this set is 0: the model knows only the sets of training documents. The "
     "rule chose it by the probabilities of its labels."
@@ -72,9 +73,6 @@ class Prediction:
             values["accepted_labels"] = list(self.accepted_labels)
         return values | _notes_value(self)
 
-    def _repr_html_(self) -> str:
-        return write_prediction(self)
-
 
 class Predictions(list[Prediction]):
     """A list of predictions, one per text.
@@ -110,8 +108,11 @@ class Predictions(list[Prediction]):
         columns: dict[str, Any] = {name: [row.get(name) for row in rows] for name in names}
         return pd.DataFrame(columns, index=self.rows)
 
-    def _repr_html_(self) -> str:
-        return write_predictions(self)
+    def _repr_html_(self) -> str | None:
+        """Show a table in a notebook, if pandas is there."""
+        with suppress(ConfigError):
+            return str(self.to_frame().to_html(max_rows=MAX_ROWS))
+        return None
 
 
 @dataclass(frozen=True)
