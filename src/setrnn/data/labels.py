@@ -118,36 +118,27 @@ def distinct_sets(label_sets: Ragged) -> tuple[Ragged, np.ndarray]:
 def find_twins(label_counts: Mapping[str, int]) -> dict[str, str]:
     """Return labels that are probably spellings of another: a map to the most frequent of them.
 
-    Case, accents, punctuation, spaces, the order of words, plural endings and the 's of Children's
-    are not compared; the signs of C++ and C# are.
+    Case, accents, punctuation, spaces, plural endings and the 's of Children's are not compared;
+    the signs of C++ and C# are.
 
     Example:
         >>> find_twins({"Drama": 40, "Dramas": 90, "drama ": 1, "TV Shows": 3, "Sci-Fi": 1})
         {'Drama': 'Dramas', 'drama ': 'Dramas'}
     """
-    groups: dict[str, list[str]] = {}  # by each of the keys of its labels
-    for label in label_counts:
-        own = {id(group): group for key in _keys(label) if (group := groups.get(key))}
-        joined = [label] + [each for group in own.values() for each in group]
-        groups |= dict.fromkeys((key for each in joined for key in _keys(each)), joined)
-    twins: dict[str, str] = {}
-    for labels in {id(group): group for group in groups.values()}.values():
-        kept, *others = sorted(labels, key=lambda label: (-label_counts[label], label))
-        twins |= dict.fromkeys(others, kept)
-    return twins
+    groups: dict[str, list[str]] = {}
+    for label in sorted(label_counts, key=lambda label: (-label_counts[label], label)):
+        groups.setdefault(_plain(label), []).append(label)
+    return {other: kept for kept, *others in groups.values() for other in others}
 
 
-def _keys(label: str) -> set[str]:
-    """Return values of which spellings of one label share one: words in their order, and sorted."""
+def _plain(label: str) -> str:
+    """Return what spellings of one label share."""
     plain = unicodedata.normalize("NFKD", label.casefold().replace("&", " and "))
     letters = "".join(each for each in plain if not unicodedata.combining(each))
     words = _WORD.findall(_POSSESSIVE.sub("", letters))
-    words = [_singular(word) for word in words if word != "and"]
-    joined = "".join(words)
+    joined = "".join(_singular(word) for word in words if word != "and")
     # Short names and names with digits are often codes, of which each letter counts.
-    if not joined.isalpha() or len(joined) <= 3:
-        return {label.strip()}
-    return {joined, " ".join(sorted(words))}
+    return joined if joined.isalpha() and len(joined) > 3 else label.strip()
 
 
 def _singular(word: str) -> str:

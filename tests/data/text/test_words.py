@@ -121,11 +121,6 @@ def test_the_vocabulary_keeps_the_most_frequent_words():
     assert encoder.tokens == [*SPECIAL_TOKENS, "b", "a", "c"]
 
 
-def test_the_specials_do_not_take_room_from_the_words():
-    encoder = encoder_of(["1 2 3 4 the the the x y"], (), max_vocabulary=2)
-    assert encoder.tokens == [*SPECIAL_TOKENS, "x", "y"]
-
-
 def test_ids_lie_in_the_documented_order(encoder):
     known = encoder.tokens
     assert known[:3] == [PAD, UNKNOWN, NUMBER]
@@ -168,15 +163,6 @@ def test_the_names_of_the_specials_are_ordinary_text(encoder, text):
     assert not set(words(text)) & {PAD, UNKNOWN, NUMBER}
 
 
-@given(texts)
-@settings(deadline=None)
-def test_a_text_learned_from_itself_holds_no_special_but_numbers(text):
-    found = words(text)
-    assert PAD not in found
-    assert UNKNOWN not in found
-    assert not [word for word in found if word.startswith("[")]
-
-
 @given(st.lists(texts, max_size=5), st.lists(texts, max_size=3))
 @settings(deadline=None, max_examples=50)
 def test_features_never_share_a_token_with_words(corpus, names):
@@ -188,11 +174,6 @@ def test_features_never_share_a_token_with_words(corpus, names):
         assert (row < n_words).all()
     (row,) = encoder.encode([""], [features])
     assert row.tolist() == list(range(n_words, encoder.n_tokens))
-
-
-def test_no_texts_give_no_rows(encoder):
-    assert len(encoder.encode([])) == 0
-    assert len(encoder.encode([], [])) == 0
 
 
 @given(st.lists(texts, max_size=6))
