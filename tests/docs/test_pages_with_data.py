@@ -103,7 +103,7 @@ def test_raw_exports_become_predictions(run):
     run(commands_of("data.md"))
     rows = read_table("predicted.csv")
     assert len(rows) == 60 * len(FILES)
-    assert {row["show_id"] for row in rows} >= {"s1", "beta:s1", "gamma:s1"}
+    assert [row["show_id"] for row in rows].count("s1") == len(FILES)
     assert rows[1]["title"] == "'=SUM(2) café"
     labels = {label for row in rows for label in row["labels"].split(";")}
     assert not {"Sport", "Sports"} <= labels  # the map has merged the two spellings
