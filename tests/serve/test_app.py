@@ -1,7 +1,5 @@
 import asyncio
-import io
 import json
-import logging
 import threading
 from pathlib import Path
 
@@ -100,47 +98,22 @@ def test_requests_at_once_share_a_batch_and_get_their_own_answers(
     assert 'setrnn_documents_total{model="recurrent"} 13.0' in page
 
 
-@pytest.fixture
-def ask_in_vain(served, monkeypatch):
-    """Ask for the marker's tags, which fails with the text in the error's message."""
-
+@pytest.mark.anyio
+async def test_what_fails_here_is_answered_500_without_a_word_of_it(
+    served, monkeypatch, caplog, capfd
+):
     def fail(documents, *arguments):
         raise RuntimeError(f"cannot tag {documents}")
 
     monkeypatch.setattr(routes, "tag_documents", fail)
     app = make_app(Registry.of(*served))
-
-    async def run():
-        found = await asked(app, [part(tag_body(MARKER))])
-        await queue_of(app).close()
-        return found
-
-    return lambda: asyncio.run(run())
-
-
-def test_what_fails_here_is_answered_500_without_a_word_of_it(ask_in_vain, caplog, capfd):
-    status, _, body = ask_in_vain()
+    status, _, body = await asked(app, [part(tag_body(MARKER))])
+    await queue_of(app).close()
     assert status == 500
     assert json.loads(body)["type"] == "urn:setrnn:problem:internal"
     out, err = capfd.readouterr()
     assert "failed: RuntimeError at test_app.py" in caplog.text
     assert MARKER not in body.decode() + out + err + caplog.text
-
-
-def test_a_log_that_cannot_be_written_shows_no_text_either(ask_in_vain, capfd):
-    stream = io.StringIO()
-    handler = logging.StreamHandler(stream)
-    stream.close()
-    logger = logging.getLogger("setrnn.serve")
-    logger.addHandler(handler)
-    try:
-        status, _, _ = ask_in_vain()
-    finally:
-        logger.removeHandler(handler)
-    out, err = capfd.readouterr()
-    assert status == 500
-    assert "Logging error" in err
-    assert MARKER not in out + err
 
 
 @pytest.mark.anyio
@@ -181,12 +154,3 @@ def test_files_of_the_page_may_load_nothing_from_elsewhere(client, path):
     assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert answer.headers["Cache-Control"] == "no-cache"
-
-
-def test_a_file_that_has_not_changed_is_not_sent_again(client):
-    first = client.get("/")
-    assert first.headers["Content-Type"].startswith("text/html")
-    again = client.get("/", headers={"If-None-Match": first.headers["ETag"]})
-    assert again.status_code == 304
-    assert again.content == b""
-    assert client.get("/", headers={"If-None-Match": '"other"'}).status_code == 200

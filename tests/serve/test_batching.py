@@ -281,13 +281,6 @@ async def test_a_slow_request_is_cut_and_others_are_served_between(batcher, monk
     assert slow.batches == [[1], [5], [2], [3], [4]]
 
 
-async def test_quick_requests_are_not_cut_once_their_cost_is_known(batcher):
-    queue, work = batcher(), opened(Doubling(may_be_slow=True))
-    assert await queue.submit(work, list(range(5))) == [0, 2, 4, 6, 8]
-    assert await queue.submit(work, list(range(5))) == [0, 2, 4, 6, 8]
-    assert work.batches == [[0], [1, 2, 3, 4], [0, 1, 2, 3, 4]]
-
-
 async def test_what_is_left_of_a_request_is_dropped_when_its_client_leaves(batcher, monkeypatch):
     queue, slow = batcher(), slow_work(monkeypatch)
     gone, kept = queue.submit(slow, [1, 2, 3]), queue.submit(slow, [4, 5])

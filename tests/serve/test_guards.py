@@ -10,7 +10,6 @@ from asgi import asked, leaving, part, tag_body, until
 from setrnn.errors import ConfigError
 from setrnn.serve.app import make_app
 from setrnn.serve.registry import Registry
-from setrnn.serve.requests import count_nested
 from setrnn.serve.settings import ApiKeys, ServeSettings
 
 KEY, OTHER = "0123456789abcdef-one", "0123456789abcdef-two"
@@ -135,18 +134,6 @@ def test_limits_of_the_service_can_be_set(client_of):
         assert client.post("/v1/tag", json={"texts": texts}).status_code == status
     texts = client.get("/openapi.json").json()["components"]["schemas"]["TagRequest"]
     assert texts["properties"]["texts"]["maxItems"] == 70
-
-
-@pytest.mark.parametrize(
-    ("value", "n_nested"),
-    [
-        ({"a": [1, "[{,:", {"b": None}], "c": 'x"]:, \\'}, 6),
-        (["\\", '\\"', '"[', "\\\\["] * 100, 1),
-        ('\\",[' * 1_000, 0),
-    ],
-)
-def test_fields_and_lists_are_counted_without_those_in_strings(value, n_nested):
-    assert count_nested(json.dumps(value).encode()) == n_nested
 
 
 def answered(served, *messages, headers=()):
@@ -289,18 +276,6 @@ def test_a_file_without_good_keys_is_refused(tmp_path, content, said):
     assert "short" not in str(refused.value)
 
 
-def test_a_body_without_a_key_is_not_looked_at(closed):
-    assert closed.post("/v1/tag", content=b"no JSON").status_code == 401
-
-
-@pytest.mark.parametrize("ends", ["\n", "\r\n", "  \n"])
-def test_files_of_other_editors_are_read(tmp_path, ends):
-    (tmp_path / "keys").write_bytes(f"\ufeff{KEY}{ends}{OTHER}{ends}".encode())
-    keys = ApiKeys(tmp_path / "keys")
-    assert keys.hold(KEY.encode())
-    assert keys.hold(OTHER.encode())
-
-
 @pytest.mark.parametrize(
     ("host", "status"),
     [
@@ -321,7 +296,3 @@ def test_a_name_that_another_site_led_here_is_refused(client_of, host, status, p
     answer = client_of(hosts=["Tags.example"]).get(path, headers={"Host": host})
     assert answer.status_code == status
     assert status == 200 or answer.json()["type"] == "urn:setrnn:problem:other-host"
-
-
-def test_any_name_is_answered_unless_names_are_given(client):
-    assert client.get("/healthz", headers={"Host": "anything.example"}).status_code == 200

@@ -39,10 +39,6 @@ def asked(config, *texts, field="body"):
             {
                 "id": number,
                 "data": {field: text, "source": "a.csv"},
-                "meta": {},
-                "created_at": "2024-06-18T23:45:46.048490Z",
-                "is_labeled": False,
-                "project": 7,
                 "annotations": [],
                 "predictions": [],
             }
@@ -51,7 +47,7 @@ def asked(config, *texts, field="body"):
         "model_version": "undefined",
         "project": "7.1718754346",
         "label_config": config,
-        "params": {"login": None, "password": None, "context": None},
+        "params": {"login": None},
     }
 
 

@@ -2,6 +2,7 @@ import gc
 import shutil
 import weakref
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from setrnn.models.folder import read_version
 from setrnn.serve.problems import ProblemError
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.server import set_aside_objects
+from setrnn.serve.settings import name_folders
 from setrnn.tagging.loading import load
 from setrnn.tagging.trust.acceptance import Acceptance
 from setrnn.tagging.trust.saved import Calibration
@@ -113,3 +115,33 @@ def test_a_model_is_freed_though_collections_skip_it(taggers, tmp_path, method):
         assert system() is None
     finally:
         gc.unfreeze()
+
+
+def test_folders_are_named_by_themselves_or_otherwise(tmp_path, monkeypatch):
+    (tmp_path / "a=b").mkdir()
+    (tmp_path / "set-rnn-7" / "inner").mkdir(parents=True)
+    (tmp_path / "current").symlink_to("set-rnn-7")  # a link is named by itself
+    monkeypatch.chdir(tmp_path)
+    assert name_folders(["models/one", "two=models/one", "a=b", ".", "current"]) == {
+        "one": Path("models/one"),
+        "two": Path("models/one"),
+        "a=b": Path("a=b"),
+        tmp_path.name: Path(),
+        "current": Path("current"),
+    }
+    monkeypatch.chdir(tmp_path / "set-rnn-7" / "inner")
+    assert list(name_folders([".."])) == ["set-rnn-7"]
+    assert list(name_folders(["good=models/\udcff"])) == ["good"]
+
+
+@pytest.mark.parametrize(
+    ("folders", "said"),
+    [
+        (["a/one", "b/one"], "Two models are named 'one'"),
+        (["=folder"], "no valid name"),
+        (["models/\udcff"], "no valid name"),  # not UTF-8
+    ],
+)
+def test_names_that_cannot_be_used_are_refused(folders, said):
+    with pytest.raises(ConfigError, match=said):
+        name_folders(folders)

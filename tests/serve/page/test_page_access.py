@@ -125,16 +125,3 @@ def test_results_are_announced(tab, site):
     settled(tab)
     found = site.tagger.complete(TEXT, absent=[before])
     expect(status).to_contain_text(", ".join(found.labels))
-
-
-def test_single_keys_can_be_switched_off(tab, site):
-    tag(tab, TEXT)
-    tab.keyboard.press("?")
-    tab.uncheck("#keys-on")
-    tab.focus("#reading")
-    tab.keyboard.press("y")
-    assert chips(tab, "accepted") == []
-    tab.reload()
-    settled(tab)
-    tab.keyboard.press("y")
-    assert chips(tab, "accepted") == []

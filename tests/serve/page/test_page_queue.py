@@ -17,7 +17,6 @@ from page.page_site import (
     visit_page,
     wait_for,
 )
-from setrnn.data.read import BadRows, open_dataset
 
 TEXT = "Velmara held their nerve on Monday night to beat Palmeda 1-0 and lift the trophy."
 
@@ -198,29 +197,6 @@ def test_a_new_label_is_offered_again_and_becomes_a_label_of_the_next_model(tab,
     (tmp_path / "again.jsonl").write_text("\n".join(lines * 3), encoding="utf-8")
     tagger = setrnn.train(tmp_path / "again.jsonl", method="br")
     assert "water polo" in tagger.labels.names
-
-
-def test_what_was_read_can_be_trained_on_as_it_came(tab, tmp_path):
-    rows = [
-        {"id": 17, "text": TEXT, "labels": ["", "sport", " "], "features": [""]},
-        {"id": 1.5, "text": TEXT},
-        {"id": 2**60, "text": TEXT},
-        {"id": "half", "text": "\ud83d \0 \U0001f600", "labels": ["\ud83d"], "features": ["f"]},
-    ]
-    open_queue(tab, rows)
-    expect(tab.locator("#queue-hint")).to_contain_text("Lines 2, 3: 'id' must be a string, or a")
-    assert chips(tab, "accepted") == ["sport"]
-    shown = chips(tab)
-    tab.keyboard.press("d")
-    wait_for(tab, "half")
-    tab.keyboard.press("d")
-    expect(tab.locator("#export")).to_have_text("Export 2")
-    lines = exported(tab)[1]
-    assert lines[0] == {"id": 17, "text": TEXT, "labels": shown}
-    (tmp_path / "train.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    first, second = open_dataset(tmp_path / "train.jsonl").require("train").read(BadRows())
-    assert (first.id, set(first.labels)) == ("17", set(shown))
-    assert (second.text, second.features) == ("\ufffd \ufffd \U0001f600", ("f",))
 
 
 def test_a_text_that_was_decided_about_is_not_replaced_without_a_question(tab):

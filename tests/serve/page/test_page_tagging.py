@@ -116,17 +116,6 @@ def test_a_label_is_found_and_added_by_keyboard(tab, site):
     expect(tab.locator("#found")).to_be_hidden()
 
 
-def test_a_label_the_model_does_not_know_can_be_added_and_is_not_sent(tab):
-    tag(tab, TEXT)
-    before = chips(tab)
-    tab.fill("#search", "no-such-label")
-    tab.click("#found li >> text=no-such-label")
-    settled(tab)
-    assert chips(tab) == [*before, "no-such-label"]
-    expect(tab.locator("#set .is-accepted small")).to_have_text("new")
-    expect(tab.locator("#trouble")).to_be_hidden()
-
-
 def test_a_nasty_text_is_shown_as_it_is(tab):
     directions = {}
     open_queue(tab, [{"id": name, "text": text} for name, text in NASTY.items()])
