@@ -106,13 +106,6 @@ def test_predicting_imports_only_what_it_needs(taggers, method, tmp_path):
     assert not unwanted.intersection(modules)
 
 
-def test_help_lists_every_command(setrnn):
-    for arguments in ([], ["--help"]):
-        result = setrnn(*arguments)
-        words = (result.out + result.err).split()
-        assert set(COMMANDS) <= set(words)
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_its_own_help(setrnn, name):
     result = setrnn(name, "--help")
@@ -122,18 +115,6 @@ def test_every_command_has_its_own_help(setrnn, name):
     assert first_words in result.out
 
 
-def test_methods_says_what_each_is_for_before_the_formulas(setrnn):
-    words, formulas = setrnn("methods").out.split("What they maximise")
-    assert all(method.purpose[:40] in words for method in METHODS.values())
-    assert "Without --method" in words
-    assert "argmax" in formulas
-    assert "argmax" not in words
-    ours, later = words.split("Systems of later papers")
-    assert all((each.purpose[:40] in later) == each.is_later for each in METHODS.values())
-    assert all((each.purpose[:40] in ours) != each.is_later for each in METHODS.values())
-    assert "--methods all,later" in later
-
-
 def test_methods_shows_what_each_system_maximises_and_how_it_predicts(setrnn, monkeypatch):
     """The paper's Table 1, for its ten and those beyond it."""
     monkeypatch.setattr("setrnn.cli.methods.stdout", Console(width=300))
@@ -141,14 +122,6 @@ def test_methods_shows_what_each_system_maximises_and_how_it_predicts(setrnn, mo
     cells = [tuple(cell.strip() for cell in row.strip("│").split("│")) for row in rows]
     assert cells == [(each.name, each.training, each.prediction) for each in METHODS.values()]
     assert len(cells) == len(METHODS) > 10
-
-
-def test_paragraphs_of_help_are_wrapped_by_the_terminal(setrnn, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    said = [" ".join(line.split()) for line in setrnn("push", "--help").out.splitlines()]
-    start = next(line for line in said if line.startswith("Every command reads a MODEL"))
-    assert len(start) > 120  # no line of a docstring is as long
-    assert "Usage: setrnn push [OPTIONS] {MODEL}... {TO}" in said
 
 
 @pytest.fixture
@@ -163,17 +136,6 @@ def offered(setrnn, monkeypatch):
         return setrnn().out.split()
 
     return complete
-
-
-def test_completion_is_installed_and_is_told_of(setrnn, monkeypatch, tmp_path):
-    monkeypatch.setattr(sys.modules["__main__"], "__package__", "", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert "--install-completion" in setrnn("--help").out
-    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
-    assert setrnn("--install-completion", "bash").code == 0
-    script = tmp_path / ".bash_completions" / "setrnn.sh"
-    assert "_SETRNN_COMPLETE" in script.read_text()
-    assert str(script) in (tmp_path / ".bashrc").read_text()
 
 
 def test_commands_and_their_options_are_offered(offered):

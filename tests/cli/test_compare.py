@@ -57,17 +57,6 @@ def test_a_failed_run_is_a_warning_and_all_failed_runs_an_error(compare, page, m
     assert "1 failed" in result.err
 
 
-def test_ctrl_c_says_how_to_continue(compare, page, monkeypatch):
-    def interrupt(task, on_progress):
-        raise KeyboardInterrupt
-
-    install_fake_runs(monkeypatch, interrupt)
-    result = compare("--methods", "br")
-    assert result.code == 130
-    assert "same command" in result.err
-    assert "Traceback" not in result.err
-
-
 def test_every_option_reaches_the_comparison(compare, monkeypatch, page, tmp_path):
     tasks = []
 

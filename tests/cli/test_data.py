@@ -88,28 +88,6 @@ def test_convert_reads_tables_with_other_names(setrnn, place):
     ]
 
 
-def test_prepared_data_follows_the_words_of_a_stop_list(setrnn, corpus, place):
-    names = set()
-    for words in ("the", "the of"):
-        (place / "stop.txt").write_text(words)
-        option = f"text.stop_words={place / 'stop.txt'}"
-        result = setrnn("data", "prepare", corpus, "--vectors", "none", "--set", option)
-        names.add(result.out)
-    assert len(names) == 2
-
-
-def test_split_keeps_texts_that_repeat_together(setrnn, place):
-    rows = [{"text": f"Text {i % 20}", "labels": ["ab"[i % 2]]} for i in range(60)]
-    (place / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert setrnn("data", "split", "in.jsonl", "out", "--valid", "0.3", "--test", "0").code == 0
-    train, valid = (
-        {row["text"] for row in read_rows(place / "out" / f"{name}.jsonl")}
-        for name in ("train", "valid")
-    )
-    assert not train & valid
-    assert len(train | valid) == 20
-
-
 def test_split_copies_the_parts_that_are_there(setrnn, corpus, place):
     (place / "in").mkdir()
     for name in ("train", "test"):

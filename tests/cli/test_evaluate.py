@@ -3,16 +3,7 @@
 import json
 from dataclasses import replace
 
-import pytest
-
 from small_taggers import with_thresholds
-
-
-@pytest.fixture
-def sequence_model(taggers, tmp_path):
-    """A folder with a small seq2seq-rnn model, whose own rule is `sequence`."""
-    taggers["seq2seq-rnn"].save(tmp_path / "model")
-    return tmp_path / "model"
 
 
 def test_labels_the_model_never_saw_count_as_missed_and_are_reported(setrnn, trained, tmp_path):
@@ -25,33 +16,6 @@ def test_labels_the_model_never_saw_count_as_missed_and_are_reported(setrnn, tra
     assert measures["n_unseen_label_occurrences"] == 2
     assert measures["micro_recall"] == 0
     assert "2 labels that the model never saw" in result.err
-
-
-def test_names_with_brackets_are_shown_as_they_are(setrnn, corpus, trained, tmp_path):
-    model = trained.rename(tmp_path / "m[x]")
-    result = setrnn("evaluate", model, corpus)
-    assert result.code == 0, result.err
-    assert "m[x]" in result.out
-
-
-def test_evaluate_says_the_rule_and_ranks_by_the_same_marginals(
-    setrnn, corpus, sequence_model, tmp_path
-):
-    measures = {}
-    for rule in ("sequence", "set"):
-        file = tmp_path / f"{rule}.json"
-        result = setrnn("evaluate", sequence_model, corpus, "--json", file, "--rule", rule)
-        assert result.code == 0, result.err
-        assert f"rule {rule}" in result.out
-        measures[rule] = json.loads(file.read_text())
-        assert measures[rule]["rule"] == rule
-        assert measures[rule]["method"] == "seq2seq-rnn"
-    own = tmp_path / "own.json"
-    assert setrnn("evaluate", sequence_model, corpus, "--json", own, "--device", "cpu").code == 0
-    assert json.loads(own.read_text())["rule"] == "sequence"
-    for name in ("precision@1", "precision@5", "ndcg@5"):
-        assert measures["set"][name] == pytest.approx(measures["sequence"][name], abs=1e-6)
-    assert measures["set"]["mean_probability"] >= measures["sequence"]["mean_probability"]
 
 
 def test_all_rules_are_side_by_side_with_what_each_is_for(setrnn, corpus, taggers, tmp_path):

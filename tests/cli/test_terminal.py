@@ -7,7 +7,6 @@ import re
 import pytest
 from rich.console import Console
 from rich.panel import Panel
-from rich.progress import Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -67,13 +66,6 @@ def test_whatever_is_printed_holds_no_control_character(terminal, file, make):
     terminal.print(make(HOSTILE))
     assert is_clean(file.getvalue())
     assert r"\x1b" in file.getvalue()
-
-
-def test_a_progress_bar_holds_no_control_character_of_its_text(terminal, file):
-    with Progress(TextColumn("{task.description}", markup=False), console=terminal) as bars:
-        bars.add_task(HOSTILE)
-    assert r"\x1b" in file.getvalue()
-    assert is_clean(file.getvalue())
 
 
 def test_letters_of_all_scripts_and_the_marks_they_need_are_shown_as_they_are(terminal, file):
@@ -159,10 +151,6 @@ def test_errors_hold_no_control_character(setrnn, arguments, code, debug):
     if code == 1:
         (line,) = result.error_lines
         assert line == result.err.splitlines()[-1]
-
-
-def test_a_label_with_a_comma_is_quoted_in_a_set():
-    assert labels_text(["books", "books, rare"]) == '{books, "books, rare"}'
 
 
 def test_a_json_file_has_null_for_what_is_not_a_number(tmp_path):
