@@ -92,7 +92,7 @@ NOT_TO_PREDICT = [
 NOT_FOR_NETWORKS = ["scipy.sparse", "scipy.special", "numpy.f2py"]
 
 
-@pytest.mark.parametrize("method", ["set-rnn", "set-rnn-exact", "br-support"])
+@pytest.mark.parametrize("method", ["set-rnn-exact", "br-support"])
 def test_predicting_imports_only_what_it_needs(taggers, method, tmp_path):
     taggers[method].save(tmp_path / "model")
     file = tmp_path / "one.jsonl"

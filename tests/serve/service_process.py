@@ -10,7 +10,41 @@ from contextlib import contextmanager
 
 import httpx
 
-PROGRAM = (sys.executable, "-m", "setrnn")
+from forked import forks
+
+
+def _run(arguments, log, environment):
+    """Run `setrnn` in a forked process."""
+    os.environ.update(environment)
+    stream = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(stream, 1)
+    os.dup2(stream, 2)
+    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
+    sys.argv = ["setrnn", *arguments]
+    from setrnn.cli import main
+
+    main()
+
+
+class Forked:
+    """A command in a forked process, with the interface of `subprocess.Popen`."""
+
+    def __init__(self, arguments, log, environment):
+        log.touch()
+        self._process = forks().Process(target=_run, args=(arguments, log, environment))
+        self._process.start()
+        self.pid, self.kill = self._process.pid, self._process.kill
+
+    def poll(self):
+        return self._process.exitcode
+
+    def send_signal(self, number):
+        os.kill(self.pid, number)
+
+    def wait(self, seconds=None):
+        self._process.join(seconds)
+        return self._process.exitcode
 
 
 class Process:
@@ -20,16 +54,17 @@ class Process:
     sources.
     """
 
-    def __init__(self, log, *arguments, port=0, early=None, program=PROGRAM, env=os.environ):
-        command = [*program, "serve", *map(str, arguments)]
+    def __init__(self, log, *arguments, port=0, early=None, program=None, env=os.environ):
+        words = ["serve", *map(str, arguments), "--port", str(port), "--device", "cpu"]
+        env = {**env, "COLUMNS": "200"}
         self.log = log
-        with log.open("w") as stream:
-            self.process = subprocess.Popen(
-                [*command, "--port", str(port), "--device", "cpu"],
-                stdout=stream,
-                stderr=stream,
-                env={**env, "COLUMNS": "200"},
-            )
+        if program is None:
+            self.process = Forked(words, log, env)
+        else:
+            with log.open("w") as stream:
+                self.process = subprocess.Popen(
+                    [*program, *words], stdout=stream, stderr=stream, env=env
+                )
         if early is not None:
             self.wait_for("Loading")
             self.process.send_signal(early)

@@ -4,15 +4,13 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import httpx
 import pytest
-from service_process import running
+from service_process import Forked, running
 
 MARKER = "unmistakablemarker"
 
@@ -137,9 +135,7 @@ def test_what_is_in_flight_is_finished_before_the_end(folder, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_that_come_early_stop_it(folder, tmp_path, number):
-    command = [sys.executable, "-m", "setrnn", "serve", str(folder), "--port", "0"]
-    with (tmp_path / "log").open("w") as stream:
-        process = subprocess.Popen(command, stdout=stream, stderr=stream)
+    process = Forked(["serve", str(folder), "--port", "0"], tmp_path / "log", {})
     try:
         while "Loading" not in (printed := (tmp_path / "log").read_text()):
             assert process.poll() is None, printed

@@ -28,20 +28,20 @@ def assert_same(found, expected):
 
 
 def test_predictions_come_in_the_order_of_the_texts(tagger, test_texts):
-    expected = {text: tagger.tag([text])[0] for text in test_texts}
-    order = np.random.default_rng(0).permutation(len(test_texts))
-    shuffled = [test_texts[i] for i in order]
+    expected = {text: tagger.tag([text])[0] for text in test_texts[:20]}
+    shuffled = [test_texts[i] for i in np.random.default_rng(0).permutation(20)]
     assert_same(tagger.tag(shuffled), [expected[text] for text in shuffled])
 
 
-@pytest.mark.parametrize("batch", [1, 7, 61])
-def test_the_batch_size_changes_nothing(tagger, test_texts, test_features, monkeypatch, batch):
-    expected = tagger.tag(test_texts, top=3, features=test_features)
-    marginals = tagger.predict_proba(test_texts, test_features)
-    monkeypatch.setattr(trained_model, "BATCH", batch)
-    assert_same(tagger.tag(test_texts, top=3, features=test_features), expected)
-    found = tagger.predict_proba(test_texts, test_features)
-    np.testing.assert_allclose(found, marginals, atol=1e-5)
+def test_the_batch_size_changes_nothing(tagger, test_texts, test_features, monkeypatch):
+    texts, features = test_texts[:15], test_features[:15]
+    expected = tagger.tag(texts, top=3, features=features)
+    marginals = tagger.predict_proba(texts, features)
+    for batch in (1, 7):
+        monkeypatch.setattr(trained_model, "BATCH", batch)
+        assert_same(tagger.tag(texts, top=3, features=features), expected)
+        found = tagger.predict_proba(texts, features)
+        np.testing.assert_allclose(found, marginals, atol=1e-5)
 
 
 def test_a_stream_is_read_as_it_is_needed(tagger, test_texts, monkeypatch):
