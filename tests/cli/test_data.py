@@ -106,21 +106,15 @@ def test_prepared_folders_are_for_training_only(setrnn, corpus, place):
     assert "is a prepared folder" in result.err
 
 
-def test_data_info_and_train_say_which_share_is_cut_and_the_setting(setrnn, place, monkeypatch):
+def test_train_says_which_share_is_cut_and_the_setting(setrnn, place, monkeypatch):
     monkeypatch.setenv("SETRNN_CACHE", str(place / "cache"))
     texts = ["rain in the valley", "budget " * 700, "goal " * 60]
     rows = [{"text": texts[n % 3], "labels": [f"label {n % 3}"]} for n in range(30)]
     (place / "news.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    result = setrnn("data", "info", "news.jsonl", "--json", "info.json")
-    assert "500 words: 33.3% of train. " in result.err
-    assert "--set text.windows=2" in result.err
-    assert json.loads((place / "info.json").read_text())["splits"]["train"]["n_windows"] == {
-        "1": 20,
-        "2": 10,
-    }
     train = ("train", "news.jsonl", "--method", "br", "--no-valid")
     result = setrnn(*train, "--out", "cut")
     assert "500 words: 33.3% of train. " in result.err
+    assert "--set text.windows=2" in result.err
     result = setrnn(*train, "--out", "whole", "--set", "text.windows=2")
     assert result.code == 0
     assert "Cut after" not in result.err

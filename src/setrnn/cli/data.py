@@ -28,7 +28,6 @@ from setrnn.cli.options import (
 from setrnn.cli.progress import load_model, terminal_progress, watch
 from setrnn.cli.tables import prepared_table, statistics_tables
 from setrnn.cli.terminal import escape_controls, note, show, stdout, write_json
-from setrnn.config import TextSettings
 from setrnn.data.disk import check_file_place
 from setrnn.data.example import Example
 from setrnn.data.hierarchy import describe_labels
@@ -84,9 +83,6 @@ def info(
         language = statistics.language.language
         write_json(json, {"data": dataset.name, **asdict(statistics), "language": language})
     stdout.print(statistics_tables(statistics))
-    n_windows = {name: split.n_windows for name, split in statistics.splits.items()}
-    if cut := describe_cut_documents(n_windows, TextSettings()):
-        note(cut)
     for line in [] if tree is None else describe_labels(tree, label_sets):
         show(line)
     note(f"Language: {statistics.language.describe()}")

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.config import TextSettings
 from setrnn.data.example import Example
 from setrnn.data.labels import find_twins
 from setrnn.data.streaming import batched
@@ -23,7 +22,6 @@ from setrnn.data.text.languages import (
     FoundLanguage,
     detect_language,
 )
-from setrnn.data.text.words import TextEncoder, learn_tokenizer
 from setrnn.data.text_hashes import Hashes, sampling_rank, string_hash, words_hash
 
 N_NAMES_SHOWN = 8  # labels in a warning
@@ -50,8 +48,7 @@ class SplitStatistics:
 
     `n_repeated_texts` and `n_repeated_ids` count documents that follow another document of the
     split with the same text or id. Texts are compared without case and white space; empty texts
-    are not compared. `n_windows` counts documents by the number of windows (`text.max_words` words)
-    that their text fills.
+    are not compared.
     """
 
     n_documents: int
@@ -67,7 +64,6 @@ class SplitStatistics:
     n_documents_with_features: int
     n_repeated_texts: int
     n_repeated_ids: int
-    n_windows: dict[int, int]
     n_incomplete: int = 0  # documents with labels that are not known
     # The share of documents whose label set train lacks, and how often each label occurs that
     # train lacks; None and empty for train itself, or if there is no train.
@@ -170,9 +166,7 @@ class _Counted(NamedTuple):
 
 
 def _count_split(examples: Iterable[Example]) -> _Counted:
-    settings = TextSettings()
-    encoder = TextEncoder(learn_tokenizer((), (), settings), settings.max_words)
-    set_sizes, n_windows, label_frequencies = Counter[int](), Counter[int](), Counter[str]()
+    set_sizes, label_frequencies = Counter[int](), Counter[str]()
     lengths = array("q")
     texts, label_sets, ids = bytearray(), bytearray(), bytearray()  # hashes of 8 bytes each
     n_with_features = n_incomplete = n_empty = 0
@@ -180,7 +174,6 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
     for batch in batched(examples, DOCUMENTS_AT_ONCE):
         ranked = ((sampling_rank(each.id, each.text), each.text[:MAX_CHARACTERS]) for each in batch)
         sample = nsmallest(MAX_TEXTS, chain(sample, ranked))
-        n_windows.update(encoder.count_windows(encoder.tokenize([each.text for each in batch])))
         for example in batch:
             words = example.text.split()
             lengths.append(len(words))
@@ -212,7 +205,6 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
         n_documents_with_features=n_with_features,
         n_repeated_texts=len(text_hashes) - len(np.unique(text_hashes)),
         n_repeated_ids=len(id_hashes) - len(np.unique(id_hashes)),
-        n_windows=dict(sorted(n_windows.items())),
         n_incomplete=n_incomplete,
     )
     return _Counted(statistics, text_hashes, set_hashes, [text for _, text in sample])
