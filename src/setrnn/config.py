@@ -197,10 +197,6 @@ class TrainingSettings(Group, prefix="training."):
     # 0: 10, or up to 40 if these are fewer than 1,000 steps
     epochs: int = number(0, 0, 1_000_000)
     orders: int = number(0, 0, 1_000)  # K in training; 0: search.beam_width
-    # What vinyals-sample and -max start from: "trained" (a vinyals-uniform network, its best
-    # epoch), or "shared" (random orders in the first share of the epochs)
-    random_start: str = one_of("trained", "shared")
-    random_share: float = number(0.5, 0, 1)  # of the epochs, with random_start=shared
     # documents per step; 0: 16 to 128, by the number of documents
     batch_size: int = number(0, 0, 1_000_000)
     learning_rate: float = number(2e-3, 1e-12, 100)  # of all weights but those of a transformer
@@ -350,7 +346,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "training": {
             "epochs": 60,
             "patience": 5,
-            "random_start": "trained",
             "batch_size": 128,
             "learning_rate": 5e-4,
             "warm_up": 0.0,

@@ -7,7 +7,6 @@ from tiny_runs import Run, same_bits, tiny_config
 
 from setrnn.methods import METHODS, find_method
 from setrnn.model.devices import limited_threads
-from setrnn.objectives import find_objective
 from setrnn.training.gradients import LEAST_DOCUMENTS, Gradients
 from setrnn.training.start import TrainOptions, make_trainer
 
@@ -32,12 +31,11 @@ def trainer_of(prepared, n_threads, *settings, method="set-rnn"):
 def gradients(trainer, n_batches=1, in_threads=False):
     """The loss and the gradients of the last of some batches."""
     torch.manual_seed(0)
-    objective = find_objective(trainer._objective_name())
     rows = np.arange(24)
 
     def compute():
         for _ in range(n_batches):
-            loss = trainer.gradients.compute(trainer._make_batch(rows), objective)
+            loss = trainer.gradients.compute(trainer._make_batch(rows))
         return [loss, *(each.grad for each in trainer.network.parameters())]
 
     if not in_threads:
@@ -69,15 +67,15 @@ def test_networks_of_ours_draw_in_threads_and_other_parts_in_order(tiny):
             trainer.network.decoder.dropout = torch.nn.Dropout(0.5)
             trainer.network.decoder.dropout.generator = None
         first = gradients(trainer, n_batches=3, in_threads=True)
-        assert list(trainer.gradients._draws_in_order.values()) == [in_order]
+        assert trainer.gradients._draws_in_order == in_order
         second = gradients(trainer, n_batches=3, in_threads=True)
         assert all(torch.equal(*pair) for pair in zip(first, second, strict=True))
 
 
 def test_a_piece_is_not_too_small_and_has_its_share_of_large_sets():
     with limited_threads(4):
-        cutter = Gradients(torch.nn.Linear(1200, 1200), CPU, 3)
-        small = Gradients(torch.nn.Linear(1, 1), CPU, 3)
+        cutter = Gradients(torch.nn.Linear(1200, 1200), CPU, None, 3)
+        small = Gradients(torch.nn.Linear(1, 1), CPU, None, 3)
     sizes = np.repeat([1, 7], 16)
     pieces = cutter.cut(np.arange(100, 132), sizes)
     assert sorted(np.concatenate(pieces).tolist()) == list(range(100, 132))

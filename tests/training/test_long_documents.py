@@ -11,7 +11,6 @@ from setrnn.config import load_config
 from setrnn.data.example import Example
 from setrnn.data.preparing import prepare
 from setrnn.methods import find_method
-from setrnn.objectives import find_objective
 from setrnn.tagging.loading import load
 from setrnn.training import gradients
 from setrnn.training.gradients import _cut_by_windows
@@ -102,13 +101,12 @@ def test_few_documents_at_a_time_have_the_gradient_of_all(method, tmp_path, monk
     prepared = prepare_documents(config, tmp_path / "toy")
     trainer = make_trainer(find_method(method), prepared, config, TrainOptions("cpu"))
     trainer.network.train()
-    objective = find_objective(trainer._objective_name())
     (batch,) = trainer._make_batch(np.arange(7))
     sizes = [len(each) for each in _cut_by_windows(batch, trainer.network)]
     assert sizes == [2, 2, 2, 1]
 
     def compute():
-        loss = trainer.gradients.compute([batch], objective)
+        loss = trainer.gradients.compute([batch])
         return [loss, *(each.grad for each in trainer.network.parameters())]
 
     in_parts = compute()

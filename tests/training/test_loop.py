@@ -7,13 +7,11 @@ from tiny_runs import N_TRAIN, same_bits, tiny_config
 from brute_force_sequences import network_of
 from setrnn.config import TrainingSettings
 from setrnn.data.batches import make_batch
-from setrnn.errors import ConfigError, StoppedError
+from setrnn.errors import StoppedError
 from setrnn.methods import METHODS, find_method
 from setrnn.metrics import MEASURES
-from setrnn.objectives import find_objective
 from setrnn.training.loop import (
     Trainer,
-    count_first_epochs,
     is_best,
     is_finished,
     is_out_of_time,
@@ -21,7 +19,6 @@ from setrnn.training.loop import (
 from setrnn.training.run_folder import Position
 from setrnn.training.start import Start
 
-SHARED = "training.random_start=shared"
 TWO_PHASES = [name for name, method in METHODS.items() if method.first_method]
 
 
@@ -41,7 +38,6 @@ def test_every_decoder_learns_in_bfloat16(train, method):
         "training.decay=none",
         "model.dropout=0",
         "model.word_dropout=0",
-        "training.random_share=0",
         method=method,
     )
     assert run.losses[-1] < run.losses[0]
@@ -52,9 +48,9 @@ def test_gradients_are_clipped_to_the_norm(tiny):
     norms = {}
     for clip in (0, 0.01):
         config = tiny_config(f"training.clip_norm={clip}", "model.dropout=0")
-        trainer, pieces, objective = _one_step(tiny, config)
+        trainer, pieces = _one_step(tiny, config)
         trainer.optimizer.zero_grad = lambda: None
-        trainer._step(pieces, objective)
+        trainer._step(pieces)
         norms[clip] = torch.nn.utils.get_total_norm(
             [each.grad for each in trainer.network.parameters()]
         )
@@ -72,12 +68,7 @@ def _one_step(prepared, config):
     rows = train.labels.lengths.argsort()[-8:]  # large sets: they are searched
     assert train.labels.lengths[rows].min() > 2
     pieces = [make_batch(train.tokens, train.labels, rows)]
-    return trainer, pieces, find_objective("set-probability")
-
-
-def test_vinyals_systems_switch_their_objective(train):
-    run = train(SHARED, method="vinyals-max")
-    assert [row["objective"] for row in run.notes["epochs"]] == ["random-order", "best-order"]
+    return trainer, pieces
 
 
 @pytest.mark.parametrize("method", TWO_PHASES)
@@ -171,24 +162,3 @@ def test_no_epoch_begins_that_would_exceed_the_time():
     assert not is_out_of_time(Position(epoch=2), 100.0, None)
     assert not is_out_of_time(Position(epoch=2), 100.0, 150.0)
     assert is_out_of_time(Position(epoch=2), 100.0, 149.0)
-
-
-@pytest.mark.parametrize("method", TWO_PHASES)
-def test_the_best_epoch_is_one_of_the_own_objective(train, method):
-    # Weights that hardly move score the same in every epoch: the first to count is the best.
-    settings = ("training.epochs=4", "training.learning_rate=1e-9", SHARED)
-    run = train(*settings, method=method)
-    assert run.notes["best_epoch"] == 3
-
-
-@pytest.mark.parametrize(("n_epochs", "share", "n_first"), [(2, 0.1, 1), (3, 0.9, 2), (5, 0, 0)])
-def test_each_objective_gets_an_epoch_unless_the_share_is_zero(n_epochs, share, n_first):
-    settings = TrainingSettings(epochs=n_epochs, random_share=share, random_start="shared")
-    assert count_first_epochs(find_method("vinyals-max"), settings) == n_first
-    assert count_first_epochs(find_method("vinyals-max-direct"), settings) == 0
-
-
-@pytest.mark.parametrize("override", ["training.epochs=1", "training.random_share=1"])
-def test_an_objective_without_an_epoch_is_refused(train, override):
-    with pytest.raises(ConfigError, match=r"Raise the epochs"):
-        train(override, SHARED, method="vinyals-max")

@@ -79,7 +79,8 @@ def test_processes_share_all_rows_of_a_batch(n_rows):
     sizes, cpu = np.arange(n_rows) % 3, torch.device("cpu")
     with limited_threads(2):
         cutters = [
-            Gradients(torch.nn.Linear(2000, 2000), cpu, 3, ranks=Ranks(rank, 2)) for rank in (0, 1)
+            Gradients(torch.nn.Linear(2000, 2000), cpu, None, 3, ranks=Ranks(rank, 2))
+            for rank in (0, 1)
         ]
     cut = [cutter.cut(np.arange(n_rows), sizes) for cutter in cutters]
     assert sorted(np.concatenate([*cut[0], *cut[1]]).tolist()) == list(range(n_rows))

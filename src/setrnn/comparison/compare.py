@@ -242,7 +242,7 @@ def compare(
             keep_model=keep_models,
             treatment=treatment,
             members=list_members(names, seed) if find_method(method).is_mixture else (),
-            starts_from=find_start(method, seed, names, config) if keep_models else "",
+            starts_from=find_start(method, seed, names) if keep_models else "",
         )
         for method in names
         for seed in list_seeds(method, n_seeds)

@@ -96,15 +96,15 @@ def list_members(methods: Sequence[str], seed: int) -> tuple[str, ...]:
     )
 
 
-def find_start(method: str, seed: int, methods: Sequence[str], config: Config) -> str:
+def find_start(method: str, seed: int, methods: Sequence[str]) -> str:
     """Return the run whose network a method starts from; "" if it trains that network itself.
 
     Example:
-        >>> find_start("vinyals-max", 2, ["vinyals-uniform", "vinyals-max"], Config())
+        >>> find_start("vinyals-max", 2, ["vinyals-uniform", "vinyals-max"])
         'vinyals-uniform-2'
     """
     first = find_method(method).first_method
-    if first is None or first not in methods or config.training.random_start != "trained":
+    if first is None or first not in methods:
         return ""
     return run_name(first, seed)
 

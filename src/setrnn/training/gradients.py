@@ -47,18 +47,19 @@ class Gradients:
         self,
         network: Network,
         device: torch.device,
+        objective: Objective,
         n_orders: int,
         precision: str = "float32",
         ranks: Ranks = ALONE,
     ) -> None:
-        self.network, self.device, self.n_orders = network, device, n_orders
-        self.precision, self.ranks = precision, ranks
+        self.network, self.device, self.objective = network, device, objective
+        self.n_orders, self.precision, self.ranks = n_orders, precision, ranks
         self.n_pieces = torch.get_num_threads() if device.type == "cpu" else 1
         n_weights = max(_count_weights(network), 1)
         self.least_documents = max(LEAST_DOCUMENTS, -(-LEAST_WORK // n_weights))  # of a piece
         self._twins: list[_Twin] = []
         self._threads: ThreadPoolExecutor | None = None
-        self._draws_in_order: dict[Objective, bool] = {}
+        self._draws_in_order: bool | None = None  # None until the first batch
 
     def cut(
         self, rows: npt.NDArray[np.int64], set_sizes: npt.NDArray[np.int64]
@@ -89,9 +90,7 @@ class Gradients:
             finally:
                 self._threads = None
 
-    def compute(
-        self, pieces: Sequence[Batch], objective: Objective, n_documents: int | None = None
-    ) -> Tensor:
+    def compute(self, pieces: Sequence[Batch], n_documents: int | None = None) -> Tensor:
         """Compute the gradients of the mean of -objective over the documents; return the mean.
 
         The pieces are those of this process, of a batch of `n_documents` (None: of all of them).
@@ -99,10 +98,10 @@ class Gradients:
         n_documents = n_documents or sum(len(each) for each in pieces)
         seeds = self._draw_seeds(len(pieces))
         if self.ranks.n == 1:
-            return self._compute(pieces, objective, n_documents, seeds)
+            return self._compute(pieces, n_documents, seeds)
         with torch.random.fork_rng(devices=[]):  # the generators of all processes stay the same
             torch.manual_seed(seeds[0])
-            loss = self._compute(pieces, objective, n_documents, seeds)
+            loss = self._compute(pieces, n_documents, seeds)
         trained = [each for each in self.network.parameters() if each.requires_grad]
         for each in trained:
             each.grad = torch.zeros_like(each) if each.grad is None else each.grad
@@ -117,9 +116,7 @@ class Gradients:
         seeds = torch.randint(2**62, (self.ranks.n * max(n_pieces, 1),))
         return list(self.ranks.deal(seeds.tolist()))
 
-    def _compute(
-        self, pieces: Sequence[Batch], objective: Objective, n_documents: int, seeds: Sequence[int]
-    ) -> Tensor:
+    def _compute(self, pieces: Sequence[Batch], n_documents: int, seeds: Sequence[int]) -> Tensor:
         """Compute the gradients of some pieces, and their share in the mean."""
         if not pieces:
             return torch.zeros((), device=self.device)
@@ -127,7 +124,7 @@ class Gradients:
         def forward(network: Network, batch: Batch) -> Tensor:
             is_low = self.precision == "bfloat16"
             with torch.autocast(self.device.type, torch.bfloat16, enabled=is_low):
-                return _loss(network, batch, objective, self.n_orders) / n_documents
+                return _loss(network, batch, self.objective, self.n_orders) / n_documents
 
         def both(network: Network, piece: Batch) -> Tensor:
             parts = _cut_by_windows(piece, network)
@@ -144,13 +141,13 @@ class Gradients:
             twin.generator.manual_seed(seed)
         jobs = [(twin.network, piece) for twin, piece in zip(twins, pieces, strict=True)]
         has_parts = any(len(_cut_by_windows(each, self.network)) > 1 for each in pieces)
-        is_known = objective in self._draws_in_order
-        if self._threads is None or not is_known or (has_parts and self._draws_in_order[objective]):
+        in_order = self._draws_in_order
+        if self._threads is None or in_order is None or (has_parts and in_order):
             before = torch.get_rng_state()
             losses = [both(*job) for job in jobs]
             # Networks and objectives from elsewhere may draw from torch's generator.
-            self._draws_in_order[objective] = not torch.equal(before, torch.get_rng_state())
-        elif self._draws_in_order[objective]:
+            self._draws_in_order = not torch.equal(before, torch.get_rng_state())
+        elif in_order:
             losses = _share(self._threads, (partial(_backward, forward(*job)) for job in jobs))
         else:
             losses = _share(self._threads, (partial(both, *job) for job in jobs))

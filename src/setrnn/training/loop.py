@@ -18,11 +18,11 @@ from setrnn.data.batches import Batch, TrainingDocuments, training_batches
 from setrnn.data.prepared import Prepared
 from setrnn.data.streaming import prefetch
 from setrnn.data.unknown import Incomplete
-from setrnn.errors import ConfigError, explain_full_gpu
-from setrnn.methods import Method, find_method
+from setrnn.errors import explain_full_gpu
+from setrnn.methods import Method
 from setrnn.metrics import is_better
 from setrnn.model.network import Network
-from setrnn.objectives import Objective, find_objective
+from setrnn.objectives import find_objective
 from setrnn.progress import Epoch, OnProgress, Progress, ignore_progress
 from setrnn.systems.empty_set import fit_empty_set
 from setrnn.systems.registry import find_system
@@ -60,14 +60,20 @@ class Trainer:
         self.network, self.prepared, self.config, self.method = network, prepared, config, method
         self.device, self.run, self.on_progress = device, run, on_progress
         self.max_seconds, self.rule = max_seconds, rule or method.rule
-        self.settings = config.training
+        assert method.objective is not None, "only networks are trained in epochs"
+        self.settings, self.objective = config.training, method.objective
         self.train = documents or list_training_documents(prepared, config)
         self.optimizer = make_optimizer(network, config)
         self.keeper = Keeper(network, self.optimizer, self.settings, run)
         self.ranks = find_ranks()
-        n_orders = self.settings.orders or config.search.beam_width
-        precision = self.settings.precision
-        self.gradients = Gradients(network, device, n_orders, precision, self.ranks)
+        self.gradients = Gradients(
+            network,
+            device,
+            find_objective(method.objective),
+            self.settings.orders or config.search.beam_width,
+            self.settings.precision,
+            self.ranks,
+        )
         self._reported_at = 0.0
 
     def fit(self, checkpoint: Checkpoint | None = None) -> None:
@@ -97,13 +103,13 @@ class Trainer:
         afterwards.
         """
         torch.manual_seed(self.config.seed)
-        objective, batches = find_objective(self._objective_name()), self._batches()
+        batches = self._batches()
         set_learning_rate(self.optimizer, 0.0, self.settings)
         self.network.train()
         start, n_documents = time.perf_counter(), 0
         with self.gradients.threads():
             for number, rows in enumerate(batches):
-                loss = float(self._step(self._make_batch(rows), objective))  # waits for the device
+                loss = float(self._step(self._make_batch(rows)))  # waits for the device
                 now = time.perf_counter()
                 if number == 0 and len(batches) > 1:
                     start = now
@@ -116,7 +122,6 @@ class Trainer:
     def _train_epoch(self) -> None:
         """Train on all documents once, or on those left of a resumed epoch."""
         position, batches = self.position, self._batches()
-        objective = find_objective(self._objective_name())
         start, n_before = time.perf_counter(), position.n_documents
         # One sum over the whole epoch: a stop in between changes no bit of it.
         loss_sum = torch.tensor(position.loss_sum, dtype=torch.float64, device=self.device)
@@ -130,7 +135,7 @@ class Trainer:
             for rows, pieces in zip(left, prefetch(self._make_batch, left), strict=True):
                 done = position.epoch + (position.batch + 0.5) / len(batches)
                 set_learning_rate(self.optimizer, done / self.settings.epochs, self.settings)
-                loss_sum += self._step(pieces, objective, len(rows)) * len(rows)
+                loss_sum += self._step(pieces, len(rows)) * len(rows)
                 position.batch += 1
                 position.n_documents += len(rows)
                 is_stopping = self.keeper.listen()
@@ -140,14 +145,12 @@ class Trainer:
                     position.documents_per_second = (position.n_documents - n_before) / seconds
                     self._report()
 
-    def _step(
-        self, pieces: list[Batch], objective: Objective, n_documents: int | None = None
-    ) -> Tensor:
+    def _step(self, pieces: list[Batch], n_documents: int | None = None) -> Tensor:
         """Find orders of each set, and raise the objective's value of their p(s | x).
 
         The pieces are those of this process, of a batch of `n_documents` (None: of all of them).
         """
-        loss = self.gradients.compute(pieces, objective, n_documents)
+        loss = self.gradients.compute(pieces, n_documents)
         if self.settings.clip_norm:
             clip_grad_norm_(self.network.parameters(), self.settings.clip_norm)
         self.optimizer.step()
@@ -160,15 +163,13 @@ class Trainer:
         position, metric = self.position, self.settings.metric
         self.keeper.check_weights()
         scores = self._validate()
-        # An epoch of the first method belongs to another system: it cannot be the best.
-        is_own = position.epoch >= count_first_epochs(self.method, self.settings)
-        is_better = is_own and is_best(scores, position, metric)
+        is_better = is_best(scores, position, metric)
         if is_better:
             self.keeper.keep_best(scores[metric])
-        progress = self._progress(self._objective_name(), scores, is_better)
+        progress = self._progress(self.objective, scores, is_better)
         row = {
             "epoch": position.epoch + 1,
-            "objective": self._objective_name(),
+            "objective": self.objective,
             "loss": self._loss(),
             "documents_per_second": round(position.documents_per_second, 1),
         }
@@ -217,7 +218,7 @@ class Trainer:
         self.keeper.stop_if_asked()
         if self.keeper.is_due():
             self.keeper.save()
-        self.on_progress(self._progress(self._objective_name()))
+        self.on_progress(self._progress(self.objective))
         self._reported_at = time.perf_counter()
 
     def _is_finished(self) -> bool:
@@ -240,9 +241,6 @@ class Trainer:
         """Return the pieces of a batch that this process computes."""
         cut = self.gradients.cut(rows, self.train.set_sizes[rows])
         return [self.train.batch(piece).to(self.device) for piece in cut]
-
-    def _objective_name(self) -> str:
-        return objective_at(self.method, self.position.epoch, self.settings)
 
     def _loss(self) -> float:
         return self.position.loss_sum / max(self.position.n_documents, 1)
@@ -268,35 +266,6 @@ def list_training_documents(prepared: Prepared, config: Config) -> TrainingDocum
     part = prepared.split("train")
     incomplete = Incomplete.of(part, len(prepared.labels), config.training.forgotten)
     return TrainingDocuments(part.tokens, part.labels, incomplete=incomplete)
-
-
-def count_first_epochs(method: Method, settings: TrainingSettings) -> int:
-    """Return how many epochs train the objective of the first method, before the method's own.
-
-    None, if the network of the first method is trained before. Each objective gets at least one
-    epoch, unless the share is 0.
-    """
-    share, n_epochs = settings.random_share, settings.epochs
-    if method.first_method is None or settings.random_start != "shared" or share == 0:
-        return 0
-    if share == 1 or n_epochs < 2:
-        raise ConfigError(
-            f"'{method.name}' trains as {method.first_method} first and by itself then, "
-            f"each for at least one epoch, but training.random_share={share:g} of "
-            f"training.epochs={n_epochs} leaves none for one of them. Raise the epochs, or "
-            "lower the share."
-        )
-    return min(max(round(n_epochs * share), 1), n_epochs - 1)
-
-
-def objective_at(method: Method, epoch: int, settings: TrainingSettings) -> str:
-    """Return the objective of an epoch, counted from 0."""
-    trained = method
-    if method.first_method is not None and epoch < count_first_epochs(method, settings):
-        trained = find_method(method.first_method)
-    objective = trained.objective
-    assert objective is not None, "only networks are trained in epochs"
-    return objective
 
 
 def is_best(scores: Mapping[str, float], position: Position, metric: str) -> bool:

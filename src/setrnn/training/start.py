@@ -26,7 +26,6 @@ from setrnn.systems.registry import find_system
 from setrnn.systems.system import System
 from setrnn.training.loop import (
     Trainer,
-    count_first_epochs,
     list_training_documents,
 )
 from setrnn.training.optimizer import speed_up_rows
@@ -142,7 +141,6 @@ def train_network(
     if options.start is None:  # else the encoder of its tokenizer may be gone
         check_same_tokenizer(prepared.folder, config, prepared.encoder)
     check_documents(method, prepared, config)
-    count_first_epochs(method, config.training)  # raises if an objective gets no epoch
     run = checkpoint = None
     first: dict[str, Any] = {}
     if options.run_folder is not None:
@@ -150,8 +148,7 @@ def train_network(
         run = RunFolder(options.run_folder, identity)
         find_ranks().any(False)  # all wait until the first has written what it was writing
         checkpoint = run.find(options.resume)
-    starts_from_other = method.first_method is not None and options.start is None
-    if starts_from_other and config.training.random_start == "trained":
+    if method.first_method is not None and options.start is None:
         is_begun = checkpoint is not None
         options, first = train_first(method, prepared, config, options, is_begun)
     trainer = make_trainer(method, prepared, config, options, run)

@@ -395,7 +395,6 @@ def choose_schedule(config: Config, changes: Mapping[str, Any]) -> Config:
         before,
         epochs=_count_epochs(before),
         learning_rate=SHARE_OF_RATE * before.learning_rate,
-        random_share=0.0,  # the first objective was for the first epochs
     )
     training = from_dict(TrainingSettings, {**to_dict(training), **changes})
     rate = SHARE_OF_RATE * config.encoder.learning_rate
