@@ -84,10 +84,17 @@ def test_a_bad_row_says_where_what_and_the_way_out_or_is_skipped(tmp_path, case)
     assert [example.id for example in found] == ["a", "c"]
 
 
+def test_a_bad_byte_in_a_cell_of_several_lines_costs_one_row(tmp_path):
+    path = tmp_path / "train.csv"
+    path.write_bytes(HEADER + b'a,"one\n\xff,two,three\nfour",x\nb,two,y\n')
+    bad_rows = BadRows("skip")
+    assert read(path, bad_rows) == [Example("b", "two", ("y",))]
+    assert bad_rows.n_skipped == 1
+
+
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        (b'a,"one\n\xff,two,three\nfour",x\n', "is not UTF-8"),
         (b'a,"one,x\nb,two,y\n', "opens a quote"),
         (b'a,"one,x\nb,"two",y\n', "cannot be split"),
         (b'a,"' + b"one,x\n" * 200, "is longer than 500 bytes"),

@@ -81,32 +81,42 @@ def read_cells(path: Path, options: ReadOptions) -> Rows:
     first = deque(islice(lines, N_LINES))
     delimiter = _choose_delimiter(first, path, options)
     taken: list[int] = []  # the lines of a row
+    undecoded: list[RowProblem] = []  # of these lines
 
     def take_line(entry: tuple[int, bytes]) -> str:
         nonlocal n_bytes
         taken.append(entry[0])
         n_bytes += len(entry[1])
         check_length(n_bytes, max_bytes)
-        return decode(entry[1], max_bytes)
+        try:
+            return decode(entry[1], max_bytes)
+        except RowProblem as problem:  # the row is bad, but ends where it ends
+            undecoded.append(problem)
+            return entry[1].replace(b"\0", b"?").decode(errors="replace")
 
     # After an error, the reader begins a new row: `map` goes on, as a generator would not.
     reader = csv.reader(map(take_line, chain(first, lines)), delimiter=delimiter, strict=True)
     while True:
         taken.clear()
+        undecoded.clear()
         n_bytes = 0
+        cells: list[str] | None = []
+        problem: RowProblem | None = None
         try:
-            if (row := next(reader, None)) is None:
-                return
-            if row:
-                yield taken[0], row
+            cells = next(reader, None)
         except (csv.Error, RowProblem) as error:
             problem = error if isinstance(error, RowProblem) else RowProblem(_advise(error))
             if len(taken) > 1:
+                hint = "" if "not closed" in str(problem) else " Or is a quote before not closed?"
                 raise DataError(
-                    f"{path} line {taken[0]}: a row of {len(taken):,} lines {problem} If a quote "
-                    "before is not closed, close it."
+                    f"{path} line {taken[0]}: a row of {len(taken):,} lines {problem}{hint}"
                 ) from error
-            yield taken[0], problem
+        if cells is None:
+            return
+        # A line that cannot be decoded is the reason of what the csv module finds in it.
+        problem = undecoded[0] if undecoded else problem
+        if problem or cells:
+            yield taken[0], problem or cells
 
 
 def _choose_delimiter(first: deque[tuple[int, bytes]], path: Path, options: ReadOptions) -> str:
