@@ -45,11 +45,11 @@ from setrnn.progress import OnProgress, ignore_progress
 from setrnn.tagging.learn.data import (
     Data,
     Settings,
-    choose_config,
     list_overrides,
     make_source,
     make_vectors,
     open_training_data,
+    read_settings,
     with_hierarchy,
 )
 from setrnn.tagging.learn.train import check_training
@@ -200,7 +200,7 @@ def compare(
     if quick and (preset != "default" or config is not None):
         raise ConfigError("quick has settings of its own: omit preset and config.")
     overrides = [*list_overrides(QUICK_SETTINGS if quick else ()), *list_overrides(settings)]
-    config = choose_config(preset, config, overrides)
+    config = read_settings(preset, config, overrides).config
     names = find_methods(methods, keep_models)
     source = with_hierarchy(make_source(data, valid), hierarchy, close_labels)
     folder = Path(out)

@@ -56,37 +56,32 @@ def list_overrides(settings: Settings) -> list[str]:
     return list(settings)
 
 
-def choose_config(
-    preset: str, config: Config | str | Path | None, overrides: Sequence[str]
-) -> Config:
-    """Return a whole config as it is, or build one: a preset, a JSON file, single settings."""
-    if not isinstance(config, Config):
-        return load_config(preset, None if config is None else Path(config), overrides)
-    if overrides:
-        raise ConfigError("Give either a Config or single settings and a seed, not both.")
-    return config
-
-
 def read_settings(
     preset: str,
     config: Config | str | Path | None,
     settings: Settings,
-    seed: int | None,
-    measure: str | None,
+    seed: int | None = None,
+    measure: str | None = None,
 ) -> Asked:
-    """Return the settings of a training; the seed and the measure are settings too."""
+    """Return the settings of a training; the seed and the measure are settings too.
+
+    A whole config is taken as it is. Otherwise one is built: a preset, a JSON file, and single
+    settings.
+    """
     overrides = list_overrides(settings)
     if seed is not None:
         overrides.append(f"seed={seed}")
-    full = choose_config(preset, config, overrides)
     if not isinstance(config, Config):
-        changes = read_changes(None if config is None else Path(config), overrides)
+        file = None if config is None else Path(config)
+        full, changes = load_config(preset, file, overrides), read_changes(file, overrides)
+    elif overrides:
+        raise ConfigError("Give either a Config or single settings and a seed, not both.")
     elif config.encoder.is_pretrained:
-        preset = "transformer"
+        full, preset = config, "transformer"
         base = load_config(preset, overrides=[f"encoder.path={config.encoder.path}"])
         changes = find_changes(config, base)
     else:
-        preset, changes = "default", find_changes(config, Config())
+        full, preset, changes = config, "default", find_changes(config, Config())
     if measure is not None:
         full = replace(full, training=replace(full.training, metric=find_measure(measure)))
     return Asked(full, preset, changes, overrides)
@@ -203,7 +198,7 @@ def prepare(
         4800
         >>> tagger = setrnn.train(prepared, "br")
     """
-    full = choose_config(preset, config, list_overrides(settings))
+    full = read_settings(preset, config, settings).config
     folder = None if out is None else Path(out)
     prepared = open_prepared(make_source(data, valid), full.text, folder, on_progress)
     note_documents(prepared)
