@@ -178,36 +178,3 @@ def test_ctrl_c_while_word_vectors_are_made(command, tmp_path, monkeypatch, numb
     assert "word vectors: word2vec: 1 of 5 epochs" in said
     assert "--resume" not in said.splitlines()[-1]
     assert not (tmp_path / "m").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--device", "gpu"], "There is no device 'gpu'"),
-        (["--set", "training.precision=float16"], "no choice 'float16'"),
-        (["--set", "model.max_labels=1"], "Raise it: --set model.max_labels="),
-    ],
-)
-def test_what_cannot_be_trained_is_one_line(command, tmp_path, arguments, said):
-    code, err = command(*arguments)
-    assert code == 1
-    (line,) = [line for line in err.splitlines() if line.startswith("error:")]
-    assert said in line
-    assert not (tmp_path / "m.run").exists()
-
-
-def test_classical_methods_have_nothing_to_resume_and_no_device(command, tmp_path):
-    code, said = command("--resume", method="br")
-    assert code == 1
-    assert "resume" in said
-    assert command("--device", "cuda", method="br")[0] == 0
-    assert not (tmp_path / "m.run").exists()
-
-
-def test_a_valid_part_is_cut_from_a_single_file(command, corpus, tmp_path):
-    code, said = command(data=corpus / "train.jsonl")
-    assert code == 0, said
-    assert "train 21, valid 7 documents" in said
-    assert "best" in said
-    notes = json.loads((tmp_path / "m" / "config.json").read_text())["notes"]
-    assert notes["n_documents"] == 21

@@ -9,7 +9,7 @@ from tiny_runs import SIZES, prepared_of, same_bits, tiny_config
 
 import setrnn
 from setrnn.config import TextSettings
-from setrnn.errors import DataError, StoppedError
+from setrnn.errors import StoppedError
 from setrnn.methods import find_method
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.run_folder import run_folder_of
@@ -93,11 +93,6 @@ def test_a_model_is_loaded_without_the_folder_it_came_from(data, folder, tmp_pat
         texts, top=3, features=features
     )
     assert loaded.explain("Raining: clubs").read == ("Raining", "clubs")
-
-
-def test_data_prepared_in_words_is_refused(train_with, tiny):
-    with pytest.raises(DataError, match="another tokenizer"):
-        train_with(data=tiny)
 
 
 def test_real_weights_take_two_steps(tmp_path):
