@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf, isfinite
 from statistics import fmean
 
@@ -34,63 +33,6 @@ OTHER_MEASURES = ("label_f1", "subset_accuracy")
 MOST_NAMED = 4  # of the systems that are level with the best
 
 
-@dataclass(frozen=True)
-class Section:
-    """A folded section of the page: the names of its figures and tables."""
-
-    name: str
-    title: str
-    about: str
-    figures: Sequence[str]
-    tables: Sequence[str]
-
-
-SECTIONS = (
-    Section(
-        "sets",
-        "Sets against sequences",
-        "what is gained by predicting the most probable set instead of the most probable sequence",
-        ("set-size",),
-        ("rules", "unseen-sets"),
-    ),
-    Section(
-        "labels",
-        "Which labels",
-        "how well rare and frequent labels are predicted",
-        ("rare-labels",),
-        ("labels", "hierarchy"),
-    ),
-    Section(
-        "accepted",
-        "What can be accepted",
-        "whether probabilities can be trusted, and how many predictions need no review",
-        ("accepted",),
-        ("calibration",),
-    ),
-    Section(
-        "orders",
-        "Orders",
-        "how a set spreads over the orders of its labels, and what a search misses of it",
-        ("entropy",),
-        ("set-sums",),
-    ),
-    Section(
-        "paper",
-        "The paper's tables",
-        "whether its findings hold on this data, and its Tables 1, 2 and 4",
-        (),
-        ("findings", "objectives", "systems", "sequences"),
-    ),
-    Section(
-        "details",
-        "Details",
-        "all pairs, costs, the data, settings, how to read the statistics",
-        ("learning",),
-        ("joint-systems", "differences", "costs", "data"),
-    ),
-)
-
-
 def render_page(
     study: Study,
     answer: Sequence[str],
@@ -101,16 +43,8 @@ def render_page(
 ) -> str:
     """Return the whole page; `files` are those beside it that it links to."""
     shown = {table.name: table for table in tables if table.rows}
-    drawn = {figure.name: figure for figure in figures}
-    main = shown.pop(MAIN).sorted_by(f"{MEASURES[MEASURE]} (rule f1)") if study.systems else None
-    sections = [
-        (
-            section,
-            [drawn[name] for name in section.figures if name in drawn],
-            [shown[name] for name in section.tables if name in shown],
-        )
-        for section in SECTIONS
-    ]
+    if MAIN in shown:
+        shown[MAIN] = shown[MAIN].sorted_by(f"{MEASURES[MEASURE]} (rule f1)")
     return render(
         "report.html",
         title=f"Systems compared on {study.comparison.data}",
@@ -118,11 +52,11 @@ def render_page(
         version=__version__,
         answer=answer,
         caveats=caveats,
-        main=main,
-        overview=drawn.get("systems"),
-        sections=[each for each in sections if each[1] or each[2]],
+        tables=shown,
+        figures={figure.name: figure for figure in figures},
         # The texts of a figure were escaped when it was drawn.
         drawings={figure.name: Markup(in_page_colours(figure.svg)) for figure in figures},
+        has_runs=bool(study.systems),
         comparison=study.comparison,
         settings=[
             (title, split_settings(study.records, field)) for field, title in SETTINGS.items()

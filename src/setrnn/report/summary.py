@@ -36,19 +36,11 @@ VARYING = ("seed", "time", "started", "ended", "finished", "date")  # different 
 Summary = Mapping[str, Any]  # the content of a summary.json
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Settings by dotted name: those equal in all runs, and those that differ."""
-
-    common: Mapping[str, str]
-    differing: Mapping[str, Mapping[str, Sequence[str]]]  # by name, then by value: the systems
-
-
-def split_settings(records: Sequence[Record], field: str) -> Settings:
-    """Separate the settings that are equal in all runs from those that differ.
+def split_settings(records: Sequence[Record], field: str) -> dict[str, Any]:
+    """Separate the settings that are equal in all runs (common) from those that are differing.
 
     `field` is config, treatment or environment. Different values of one system are listed
-    together; a system without a setting is left out of it.
+    together, by the name of the setting, then by value; a system without a setting is left out.
     """
     found: dict[str, dict[str, list[str]]] = {}
     for record in records:
@@ -67,7 +59,7 @@ def split_settings(records: Sequence[Record], field: str) -> Settings:
         else:
             for system, values in by_system.items():
                 differing.setdefault(name, {}).setdefault(" / ".join(values), []).append(system)
-    return Settings(common, differing)
+    return {"common": common, "differing": differing}
 
 
 def _format_setting(value: object) -> str:
@@ -85,7 +77,7 @@ def summarise(study: Study, findings: Sequence[Finding], caveats: Sequence[str])
         "synthetic": comparison.synthetic,
         "valid_is_cut": comparison.valid_is_cut,
         "commands": list(comparison.commands),
-        "setups": {field: asdict(split_settings(study.records, field)) for field in SETTINGS},
+        "setups": {field: split_settings(study.records, field) for field in SETTINGS},
         "papers_findings": [asdict(each) for each in findings],
         "caveats": list(caveats),
     }
