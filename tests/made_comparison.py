@@ -111,16 +111,10 @@ def made_record(comparison, method, seed, error, random):
         test=TestResults(
             predicted=predicted,
             probability={rule: [round(float(each), 5) for each in sure] for rule in rules},
-            raw_probability={
-                rule: [round(float(each) ** 0.5, 5) for each in sure] for rule in rules
-            },
             order_entropy=[
                 float(np.clip(random.normal(entropy, 0.1), 0, 1)) if len(row) > 1 else None
                 for row in predicted["set"]
             ]
-            if find_system(known).emits_sequences
-            else None,
-            true_orders=[_order(row, method, random) for row in comparison.truth]
             if find_system(known).emits_sequences
             else None,
             true_log_probs=_log_probs(is_right, seed),
@@ -194,9 +188,3 @@ def _with_errors(sets, share, random):
         sorted(set(row) ^ set(np.flatnonzero(flipped).tolist())) if flipped.any() else row
         for row, flipped in zip(sets, is_flipped, strict=True)
     ]
-
-
-def _order(row, method, random):
-    if method in ("seq2seq-rnn", "sgm"):
-        return list(row)
-    return random.permutation(row).tolist()

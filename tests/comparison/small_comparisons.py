@@ -24,7 +24,7 @@ def comparison_of(truth, n_labels):
 
 
 def record_of(system, sets, seed=0, rule="set"):
-    return Record(system, seed, "0", rule, test=TestResults({rule: sets}, {}, {}))
+    return Record(system, seed, "0", rule, test=TestResults({rule: sets}, {}))
 
 
 def right_or_not(**systems):

@@ -157,7 +157,6 @@ def test_rules_of_a_system_are_compared_on_the_same_runs():
                     for rule, more in (("set", 0), ("f1", 8))
                 },
                 {},
-                {},
             ),
         )
         for seed, n in enumerate(n_right)

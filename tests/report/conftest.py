@@ -28,7 +28,7 @@ def comparison_folder(tmp_path_factory):
     sgm = next(record for record in shared if record.name == "sgm-1")
     shared.remove(sgm)
     failed = replace(sgm, test=None, costs=None, scores={}, cases=[], failure=Failure("E", NASTY))
-    given = TestResults({GIVEN: comparison.truth}, {}, {})
+    given = TestResults({GIVEN: comparison.truth}, {})
     added = replace(
         failed, method="other", seed=0, own_rule=GIVEN, failure=None, test=given, is_added=True
     )

@@ -15,7 +15,7 @@ FAILURE = Failure("DivergedError", "The loss is not a number.")
 
 
 def added(comparison, name="theirs", **probs):
-    results = TestResults({GIVEN: [list(row) for row in comparison.truth]}, probs, {})
+    results = TestResults({GIVEN: [list(row) for row in comparison.truth]}, probs)
     return Record(name, 0, comparison.data_hash, GIVEN, test=results, is_added=True)
 
 

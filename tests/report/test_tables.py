@@ -161,7 +161,7 @@ def test_labels_are_counted_by_hand():
         truth=[[1], [0, 1], [1]],
     )
     runs = [
-        Record("one", seed, "0", "set", test=TestResults({"set": sets}, {}, {}))
+        Record("one", seed, "0", "set", test=TestResults({"set": sets}, {}))
         for seed, sets in enumerate(([[1], [1], [0]], [[1], [0, 1], [1]]))
     ]
     table = labels_table(Study.of(comparison, runs))
@@ -174,7 +174,7 @@ def test_labels_are_counted_by_hand():
 def predict_only(record, documents, truth):
     """Predict the true set for some documents, and nothing for the others."""
     sets = [row if number in documents else [] for number, row in enumerate(truth)]
-    return replace(record, test=TestResults({record.own_rule: sets}, {}, {}))
+    return replace(record, test=TestResults({record.own_rule: sets}, {}))
 
 
 def test_recall_and_f1_are_those_of_the_documents_with_unseen_sets():

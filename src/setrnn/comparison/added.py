@@ -118,7 +118,7 @@ def make_added_record(comparison: Comparison, name: str, file: Path) -> Record:
         own_rule=GIVEN,
         treatment={"file": str(file), "file_hash": file_hash(file)},
         scores={"test": {GIVEN: _score(comparison, predicted, probability)}},
-        test=TestResults({GIVEN: predicted}, probabilities, probabilities),
+        test=TestResults({GIVEN: predicted}, probabilities),
         is_added=True,
     )
 

@@ -25,7 +25,7 @@ from setrnn.methods import METHODS
 from setrnn.progress import log
 from setrnn.training.pool import Failure as Failure
 
-FORMAT = 3
+FORMAT = 4
 COMPARISON_FILE, RUNS, MODELS, REPORT = "comparison.json", "runs", "models", "report"
 SEAL = "seal"  # of a file: a hash of its other values
 GIVEN = "given"  # the rule of predictions that were added
@@ -112,17 +112,11 @@ class TestResults:
 
     predicted: Mapping[str, LabelSets]  # by rule
     probability: Mapping[str, Sequence[float]]  # by rule: calibrated, of the predicted sets
-    raw_probability: Mapping[str, Sequence[float]]  # by rule: the model's own
     # log p of each true set by the model, at least log 1e-12; None if it has an unknown label.
     true_log_probs: Sequence[float | None] | None = None
     # Only of systems that emit labels one by one:
     order_entropy: Sequence[float | None] | None = None  # of rule "set"; None below two labels
-    true_orders: LabelSets | None = None  # the best order of each true set; empty if not known
     set_sums: SetSums | None = None  # if the probability of a set depends on the search
-    # Of each label, if the model is calibrated: the probability it is accepted from (null: never)
-    # for an accuracy of 0.9, found on valid; and how often it is, of the predictions by own rule.
-    label_thresholds: Sequence[float | None] | None = None
-    n_accepted: Sequence[int] | None = None
 
 
 @dataclass(frozen=True)
@@ -166,7 +160,7 @@ class Record:
         if self.own_rule not in sets:
             return replace(self, test=None)
         own = {self.own_rule: change(sets[self.own_rule])}
-        return replace(self, test=TestResults(own, {}, {}))
+        return replace(self, test=TestResults(own, {}))
 
     def save(self, folder: Path) -> Path:
         """Write the record into the folder of the comparison; return the file."""

@@ -12,7 +12,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ import torch
 from setrnn import __version__
 from setrnn.comparison.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
 from setrnn.comparison.sequences import (
-    best_orders,
     explain_documents,
     measure_set_sums,
     order_entropies,
@@ -35,15 +33,12 @@ from setrnn.errors import TrainingError
 from setrnn.methods import Method, find_method
 from setrnn.progress import OnProgress, Progress, ignore_progress
 from setrnn.systems.recurrent import RecurrentSystem
-from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.documents import prepared_batches
 from setrnn.tagging.evaluate import MIN_LOG_PROB, RuleResults, measure_rules
 from setrnn.tagging.learn.mix import mix
 from setrnn.tagging.learn.train import train_prepared
 from setrnn.tagging.loading import load
-from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.trust.calibrate import accept_labels
 from setrnn.training.schedule import fit_to_data
 from setrnn.training.start import Start, TrainOptions
 
@@ -100,16 +95,12 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
     seconds = float(tagger.notes["training_seconds"])  # before a stop too
     on_progress(Progress("measuring", TRAINING_SHARE, 1.0, unit="", detail="measuring"))
     measured: dict[str, dict[str, RuleResults]] = {}
-    marginals: list[TrueMarginals] = []  # of valid
     for split in ("valid", "test"):
         if prepared.description["n_documents"].get(split):
             batches = prepared_batches(tagger, prepared, split)
-            keep = marginals.append if split == "valid" else None
-            measured[split] = measure_rules(tagger, batches, tagger.rules, on_marginals=keep)
+            measured[split] = measure_rules(tagger, batches, tagger.rules)
     speed = _prediction_speed(tagger, prepared)
     test, cases = _test_results(tagger, prepared, measured["test"])
-    accepted = _accept_labels(tagger, marginals, measured["test"][method.rule].predictions)
-    test = replace(test, **accepted)
     epochs, weights = tagger.notes.get("epochs", []), tagger.system.arrays().values()
     training, is_gpu = task.config.training, tagger.system.device_name == "cuda"
     is_short = 0 < len(epochs) < training.epochs
@@ -198,10 +189,6 @@ def _test_results(
             rule: [round(float(each.probability), DIGITS) for each in found.predictions]
             for rule, found in measured.items()
         },
-        raw_probability={
-            rule: [round(float(each), DIGITS) for each in found.raw_probabilities]
-            for rule, found in measured.items()
-        },
         true_log_probs=[
             None if each is None else round(max(each, MIN_LOG_PROB), DIGITS)
             for each in next(iter(measured.values())).true_log_probs
@@ -216,35 +203,11 @@ def _test_results(
     results = replace(
         results,
         order_entropy=order_entropies(system, test.tokens, Ragged.from_lists(predicted["set"])),
-        true_orders=best_orders(system, test.tokens, known_sets),
         set_sums=measure_set_sums(system, test.tokens, known_sets),
     )
     if tagger.config.encoder.is_pretrained:  # it reads parts of words: nothing to show
         return results, []
     return results, explain_documents(tagger, prepared, predicted["set"], predicted["sequence"])
-
-
-def _accept_labels(
-    tagger: Tagger,
-    marginals: Sequence[TrueMarginals],
-    predictions: Sequence[Prediction],
-) -> dict[str, Any]:
-    """Find on valid from which probability labels are accepted; count that in test predictions.
-
-    Predictions of best sequences have no probabilities of labels, and accept none. The marginals
-    are the model's own p(label | document) of valid, in parts.
-    """
-    predicted = [each.label_probabilities for each in predictions]
-    curves = None if tagger.calibration is None else tagger.calibration.label_curves
-    if curves is None or None in predicted or not marginals:
-        return {}
-    acceptance, *_ = accept_labels(TrueMarginals.concatenate(marginals), curves, (0.9, 0.9))
-    index, limits = tagger.labels.index, acceptance.thresholds
-    n_accepted = np.zeros(len(limits), dtype=np.int64)
-    for label, prob in chain.from_iterable(each.items() for each in predicted if each is not None):
-        n_accepted[index[label]] += prob >= limits[index[label]]
-    thresholds = [None if each > 1 else round(float(each), DIGITS) for each in limits]
-    return {"label_thresholds": thresholds, "n_accepted": n_accepted.tolist()}
 
 
 def _prediction_speed(tagger: Tagger, prepared: Prepared) -> float:

@@ -61,12 +61,6 @@ def normalised_entropies(
     ]
 
 
-def best_orders(system: RecurrentSystem, tokens: Ragged, sets: Ragged) -> list[list[int]]:
-    """Return the most probable order of one set per document."""
-    orders, _ = system.orders(tokens, sets.padded(min_width=1), system.config.search.beam_width)
-    return [row[row >= 0].tolist() for row in orders[:, 0]]
-
-
 def measure_set_sums(system: RecurrentSystem, tokens: Ragged, true_sets: Ragged) -> SetSums | None:
     """Compare what searches find of p(true set) with the sum over all orders of the set.
 

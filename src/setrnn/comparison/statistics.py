@@ -89,7 +89,7 @@ def bootstrap(
         ... )
         >>> good, poor = [[0]] * 40, [[1]] * 30 + [[0]] * 10
         >>> records = [
-        ...     Record(name, 0, "0", "set", test=TestResults({"set": sets}, {}, {}))
+        ...     Record(name, 0, "0", "set", test=TestResults({"set": sets}, {}))
         ...     for name, sets in (("good", good), ("poor", poor))
         ... ]
         >>> draws = bootstrap(comparison, records, draws=99)

@@ -27,7 +27,7 @@ from setrnn.systems.candidates import to_probability
 from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import NO_RULE, BatchSearch, ChosenSets, Question
 from setrnn.systems.rules import find_rule
-from setrnn.systems.true_marginals import TrueMarginals, hide_probs
+from setrnn.systems.true_marginals import hide_probs
 from setrnn.tagging.documents import (
     MAX_SEEN,
     Batch,
@@ -173,13 +173,12 @@ def measure_rules(
     rules: Sequence[str | None],
     on_documents: Callable[[int], None] = lambda n_documents: None,
     limits: Limits | None = None,
-    on_marginals: Callable[[TrueMarginals], None] | None = None,
     hierarchy: Hierarchy | None = None,
 ) -> dict[str, RuleResults]:
     """Predict by several rules and measure each; what the rules share is computed once.
 
-    None is the model's own rule. `on_marginals` is called with the model's own p(label | document)
-    of each batch. Hierarchical measures go by `hierarchy`, or by that of the model.
+    None is the model's own rule. Hierarchical measures go by `hierarchy`, or by
+    that of the model.
     """
     names, asked = tagger.labels.names, [tagger.ask(rule, limits=limits) for rule in rules]
     n_sets, found = count_for_all(asked), {each.rule: _Found(each) for each in asked}
@@ -194,9 +193,6 @@ def measure_rules(
             each.add(tagger, search, chosen[rule])
         truth = indicator_matrices(batch.labels, [()] * len(batch.labels), names).truth
         own = tagger.label_marginals(batch.tokens, search.many_sets(), calibrated=False)
-        if on_marginals is not None:
-            encoded = tagger.labels.encode(batch.labels)
-            on_marginals(TrueMarginals.of(own.probs, encoded, batch.unknown))
         # Unknown labels are the last in the ranking, and too improbable to be measured.
         probs = hide_probs(own.probs, batch.unknown)
         calibrated = hide_probs(tagger.calibrate_labels(own.probs), batch.unknown)
