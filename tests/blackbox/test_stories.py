@@ -42,8 +42,8 @@ def test_train_calibrate_predict_evaluate_and_show_agree(run, world):
     assert scores["instance_f1"] > 0.4, "the same set for every document comes to 0.13"
     shown = run("show news --json card.json")
     card = read(world / "card.json")
-    assert (card["method"], card["data"]["n_documents"]) == ("br", 300)
-    assert card["acceptance"]["rules"]["f1"]["threshold"] == accepted["threshold"]
+    assert (card["method"], card["notes"]["n_documents"]) == ("br", 300)
+    assert card["calibration"]["acceptance"]["f1"]["threshold"] == accepted["threshold"]
     assert shown.out == (world / "news/README.md").read_text().partition("\n")[2]
     run("predict news data --raw --out raw.jsonl")
     raw = read_rows(world / "raw.jsonl")
@@ -117,7 +117,7 @@ def test_a_mixture_is_used_like_any_other_model(run, world):
     run("predict mixed data --out rows.jsonl")
     assert len(read_rows(world / "rows.jsonl")) == 40
     run("show mixed --json card.json")
-    weights = [each["weight"] for each in read(world / "card.json")["members"]]
+    weights = read(world / "card.json")["notes"]["mixture"]["rules"]["f1"]["weights"]
     assert sum(weights) == pytest.approx(1)
 
 
@@ -139,7 +139,7 @@ def test_an_update_adds_labels_and_keeps_the_old_ones(run, world):
     labels = read(world / "newer/labels.json")["labels"]
     assert labels == [*read(world / "br/labels.json")["labels"], "curling"]
     run("show newer --json card.json")
-    assert read(world / "card.json")["updated"]["new_labels"] == ["curling"]
+    assert read(world / "card.json")["notes"]["updated"]["new_labels"] == ["curling"]
 
 
 def test_models_are_pushed_to_folders_and_the_hub_and_used_from_there(run, world, hub):

@@ -22,7 +22,7 @@ def test_names_in_a_card_cannot_break_it(setrnn, taggers, tmp_path):
     notes = {**taggers["br"].notes, "data": name}
     replace(taggers["br"], notes=notes).save(model)
     text, card = read_card(setrnn, model)
-    assert card["data"]["name"] == name
+    assert card["notes"]["data"] == name
     assert "\x1b" not in text
     assert not any(line.startswith("# c") for line in text.splitlines())
 

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
@@ -21,7 +21,6 @@ from setrnn.models.folder import GENERATED
 from setrnn.systems.rules import RULES
 
 if TYPE_CHECKING:
-    from setrnn.tagging.tagger import Tagger
     from setrnn.tagging.trained_model import TrainedModel
 
 PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "tokenizers")
@@ -39,23 +38,50 @@ def note_training() -> Json:
     return {"trained": now, "versions": versions}
 
 
-def describe_model(tagger: Tagger) -> Json:
-    """Return what a model is, as plain JSON values; None where it is not known.
+def describe_model(tagger: TrainedModel) -> Json:
+    """Return what a model is, as plain JSON values; `notes` are those of its training.
 
     Example:
         >>> import setrnn
         >>> card = setrnn.describe_model(setrnn.train("newsroom", "br"))
-        >>> card["method"], card["rule"], card["data"]["n_documents"], len(card["labels"])
+        >>> card["method"], card["rule"], card["notes"]["n_documents"], len(card["labels"])
         ('br', 'f1', 4800, 65)
-        >>> card["measures_on_valid"]["n_documents"], card["calibration"]["n_documents"]
+        >>> card["notes"]["valid"]["n_documents"], card["calibration"]["n_documents"]
         (600, 600)
     """
-    with _notes_checked():
-        return _describe(tagger)
+    rule, hierarchy, fitted = tagger.rule_or_own(None), None, None
+    if (tree := tagger.hierarchy) is not None:
+        names = (name for name in tagger.labels.names if name in tree.parents)
+        parents = {name: [*tree.parents[name]] for name in names}
+        hierarchy = {"parents": parents, "keeps_closed": tree.keeps_closed}
+    if (found := tagger.calibration) is not None:
+        labels = found.label_acceptance
+        fitted = {
+            "n_documents": found.n_documents,
+            "share_trained_on": found.share_trained_on,
+            "temperatures": {key: each.temperature for key, each in found.scalings.items()},
+            "acceptance": {key: asdict(each) for key, each in found.acceptance.items()},
+            "labels": labels and {"target": labels.target, "n_accepted": labels.n_safe},
+        }
+    return {
+        "method": tagger.method,
+        "rule": rule,
+        "measure": RULES[rule].measure,
+        "rules": list(tagger.rules),
+        "members": [each.method for each in tagger.members],
+        "language": None if tagger.config.text.language == AUTO else tagger.config.text.language,
+        "labels": list(tagger.labels.names),
+        "hierarchy": hierarchy,
+        "calibration": fitted,
+        "notes": dict(tagger.notes),
+    }
 
 
 def write_readme(tagger: TrainedModel) -> str:
-    """Write the README.md of a model: lines of Markdown, which also read well as they are."""
+    """Write the README.md of a model: lines of Markdown, which also read well as they are.
+
+    Raise ModelError if its notes, which may hold any JSON values, are not those of a training.
+    """
     from jinja2 import Environment, PackageLoader, TemplateError
 
     environment = Environment(
@@ -64,136 +90,51 @@ def write_readme(tagger: TrainedModel) -> str:
     environment.filters |= {
         "code": _code,
         "listed": _list_labels,
-        "member": _name_member,
         "n": "{:,}".format,
         "score": _write,
         "within": _say_budget,
     }
-    automatic = tagger.notes.get("automatic")
-    with _notes_checked(TemplateError):
-        card = _describe(tagger)
-        rows = _tabulate(card["measures_on_valid"])
+    card, notes = describe_model(tagger), tagger.notes
+    try:
+        rows = _tabulate(notes)
         return environment.get_template("card.md").render(
             card,
             generated=GENERATED,
             unknown="not known",
             measures=MEASURES,
+            weighed=_list_members(notes, card["rule"]),
             rows=rows,
             width=max(map(len, rows), default=0),
-            automatic=automatic,
-            summary=None if automatic is None else summarise(tagger),
+            summary=summarise(tagger) if "automatic" in notes else None,
         )
-
-
-@contextmanager
-def _notes_checked(problem: type[Exception] = KeyError) -> Iterator[None]:
-    """Raise ModelError if notes, which may hold any JSON values, are not those of a training."""
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, AttributeError, problem) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, TemplateError) as error:
         raise ModelError(
             f"The notes in the model's config.json are damaged: {error!r:.80}"
         ) from error
 
 
-def _describe(tagger: TrainedModel) -> Json:
-    notes, rule, calibration = tagger.notes, tagger.rule_or_own(None), tagger.calibration
-    hierarchy = updated = fitted = acceptance = None
-    if (tree := tagger.hierarchy) is not None:
-        parents = {
-            name: [*tree.parents[name]] for name in tagger.labels.names if name in tree.parents
-        }
-        hierarchy = {"parents": parents, "keeps_closed": tree.keeps_closed}
-    if (found := notes.get("updated")) is not None:
-        names = ("from", "from_data", "from_trained", "n_updates", "n_old", "n_new", "new_labels")
-        updated = {name: found[name] for name in names}
-    if calibration is not None:
-        fitted = {
-            "n_documents": calibration.n_documents,
-            "share_trained_on": calibration.share_trained_on,
-            "temperatures": {key: each.temperature for key, each in calibration.scalings.items()},
-        }
-    if calibration is not None and calibration.acceptance:
-        labels = calibration.label_acceptance
-        acceptance = {
-            "rules": {key: asdict(each) for key, each in calibration.acceptance.items()},
-            "labels": None
-            if labels is None
-            else {
-                "target": labels.target,
-                "confidence": labels.confidence,
-                "n_accepted": labels.n_safe,
-            },
-        }
-    return {
-        "method": tagger.method,
-        "rule": rule,
-        "measure": RULES[rule].measure,
-        "rules": list(tagger.rules),
-        "members": _describe_members(tagger, rule),
-        "data": {"name": notes.get("data"), "n_documents": notes.get("n_documents")},
-        "language": None if tagger.config.text.language == AUTO else tagger.config.text.language,
-        "labels": list(tagger.labels.names),
-        "hierarchy": hierarchy,
-        "trained": notes.get("trained"),
-        "updated": updated,
-        "distilled_from": notes.get("distilled_from"),
-        "training_seconds": notes.get("training_seconds"),
-        "measures_on_valid": _describe_measures(notes),
-        "calibration": fitted,
-        "acceptance": acceptance,
-        "versions": notes.get("versions"),
-    }
-
-
-def _describe_members(tagger: TrainedModel, rule: str) -> list[Json]:
-    """Return the methods of the members of a mixture; with names and weights if these are known."""
-    methods = [each.method for each in tagger.members]
-    mixture = tagger.notes.get("mixture")
-    if mixture is None:
-        return [{"method": method} for method in methods]
+def _list_members(notes: Mapping[str, Any], rule: str) -> list[str]:
+    """Return the members of a mixture with their weights by a rule, if these are known."""
+    if (mixture := notes.get("mixture")) is None:
+        return []
     weights = mixture["rules"].get(rule, mixture)["weights"]
-    rows = zip(mixture["members"], weights, strict=True)
-    kept = [(name, weight) for name, weight in rows if name not in mixture["left_out"]]
     return [
-        {"method": method, "name": name, "weight": weight}
-        for method, (name, weight) in zip(methods, kept, strict=True)
+        f"{_code(name)} {weight:.2f}"
+        for name, weight in zip(mixture["members"], weights, strict=True)
+        if name not in mixture["left_out"]
     ]
 
 
-def _describe_measures(notes: Mapping[str, Any]) -> Json | None:
-    """Return the measures by rule; of a mixture, each measure by its own rule."""
-    if mixture := notes.get("mixture"):
-        rules = mixture["rules"].items()
-        return {
-            "n_documents": mixture["n_documents"],
-            "rules": {rule: {each["measure"]: each["mixture"]} for rule, each in rules},
-            "held_out": {rule: {each["measure"]: each["held_out"]} for rule, each in rules},
-        }
-    if valid := notes.get("valid"):
-        measures = {name: valid[name] for name in MEASURES if name in valid}
-        return {"n_documents": valid["n_documents"], "rules": {valid["rule"]: measures}}
-    return None
-
-
-def _tabulate(found: Json | None) -> dict[str, Mapping[str, float]]:
+def _tabulate(notes: Mapping[str, Any]) -> dict[str, Mapping[str, float]]:
     """Return the rows of the table of measures by their names."""
-    if found is None:
-        return {}
-    if "held_out" not in found:
-        return {f"rule {rule}": values for rule, values in found["rules"].items()}
-    names = {"rules": "each by its own rule", "held_out": "the same, held out"}
-    return {
-        name: {measure: value for row in found[key].values() for measure, value in row.items()}
-        for key, name in names.items()
-    }
-
-
-def _name_member(member: Mapping[str, Any]) -> str:
-    name, method = member.get("name", member["method"]), member["method"]
-    kind = "" if name == method else f" ({method})"
-    weight = f" {member['weight']:.2f}" if "weight" in member else ""
-    return f"{_code(name)}{kind}{weight}"
+    if (mixture := notes.get("mixture")) is not None:
+        rules = mixture["rules"].values()
+        return {
+            "each by its own rule": {each["measure"]: each["mixture"] for each in rules},
+            "the same, held out": {each["measure"]: each["held_out"] for each in rules},
+        }
+    valid = notes.get("valid")
+    return {} if valid is None else {f"rule {valid['rule']}": valid}
 
 
 def _list_labels(labels: Sequence[str]) -> str:
