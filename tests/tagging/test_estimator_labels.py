@@ -1,6 +1,5 @@
 """The scikit-learn estimator with a hierarchy of labels, and with labels that are not known."""
 
-import json
 from dataclasses import replace
 from itertools import islice
 
@@ -27,13 +26,7 @@ LABEL_SETS = [example.labels for example in EXAMPLES]
 FEATURES = [example.features for example in EXAMPLES]
 NEW = list(islice(newsroom.examples("test"), 40))
 NEW_TEXTS = [example.text for example in NEW]
-OVERRIDES = dict(each.split("=", 1) for each in [*SMALL_OVERRIDES, "training.epochs=1"])
-# The same for `train` and for the classifier, which takes values and not their texts.
-NUMBERS = {
-    name: value if value in ("none", "off") else json.loads(value)
-    for name, value in OVERRIDES.items()
-}
-NETWORK = {"settings": NUMBERS, "device": "cpu"}
+NETWORK = {"settings": [*SMALL_OVERRIDES, "training.epochs=1"], "device": "cpu"}
 
 
 def lowest(labels):

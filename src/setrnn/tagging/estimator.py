@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +25,7 @@ from setrnn.data.example import Example
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.preparing import prepare
 from setrnn.data.read import make_hierarchy
-from setrnn.data.splits import stratified_split
+from setrnn.data.splits import choose_parts
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import Method, find_method
 from setrnn.progress import Progress, ignore_progress
@@ -35,7 +34,7 @@ from setrnn.systems.registry import choose_rule
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.documents import close_truth
 from setrnn.tagging.inputs import make_examples, read_features, read_targets, read_texts
-from setrnn.tagging.learn.data import note_labels
+from setrnn.tagging.learn.data import list_overrides, note_labels
 from setrnn.tagging.learn.train import check_training, train_prepared
 from setrnn.tagging.prediction import Prediction, Predictions
 from setrnn.tagging.tagger import Tagger
@@ -44,6 +43,7 @@ from setrnn.training.start import TrainOptions
 if TYPE_CHECKING:
     from setrnn.data.read.label_files import Parents
     from setrnn.tagging.inputs import Complete, Features, Targets, Unknown
+    from setrnn.tagging.learn.data import Settings
 
 
 class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -64,7 +64,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method: the system to train, one of `setrnn.methods.METHODS`.
         preset: the settings to start from, as `--preset` on the command line.
         settings: single settings by their dotted names, such as `{"training.epochs": 10}`; as
-            `--set` on the command line.
+            `--set` on the command line, but for the seed; or a list of `key=value`.
         rule: how the predicted set is chosen, one of `setrnn.systems.rules.RULES`. If None, that
             of `training.metric`, as on the command line: `f1` for instance-F1, the default and
             what `score` returns.
@@ -115,7 +115,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method: str = "set-rnn",
         *,
         preset: str = "default",
-        settings: Mapping[str, Any] | None = None,
+        settings: Settings | None = None,
         rule: str | None = None,
         validation_fraction: float = 0.0,
         hierarchy: Parents | None = None,
@@ -287,13 +287,8 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ConfigError(f"validation_fraction must be at least 0 and below 1, got {share!r}.")
         if share == 0:
             return {"train": examples}
-        label_sets = [example.labels for example in examples]
-        number_of: dict[str, int] = {}  # copies of a text stay in one part
-        groups = [number_of.setdefault(example.text, len(number_of)) for example in examples]
-        if len(number_of) < 2:
-            raise DataError("validation_fraction needs two different texts or more.")
-        part_of = stratified_split(label_sets, (1 - share, share), seed, groups)
         parts: dict[str, list[Example]] = {"train": [], "valid": []}
+        part_of = choose_parts(examples, (1 - share, share), seed, "The data")
         for example, part in zip(examples, part_of, strict=True):
             parts["valid" if part else "train"].append(example)
         return parts
@@ -302,16 +297,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return {str(label): column for column, label in enumerate(self.classes_)}
 
     def _config(self) -> Config:
-        settings = {} if self.settings is None else self.settings
-        if not isinstance(settings, Mapping):
-            raise ConfigError(
-                f"settings must be a dict such as {{'classical.l1': 0.3}}, got {settings!r}."
-            )
-        if "seed" in settings:
-            raise ConfigError("settings must not hold 'seed'. Give it as random_state.")
-        overrides = [
-            f"{name}={json.dumps(value, default=_plain)}" for name, value in settings.items()
-        ]
+        overrides = list_overrides({} if self.settings is None else self.settings)
         config = load_config(self.preset, overrides=[*overrides, f"seed={self._seed()}"])
         if config.classical.tune:
             raise ConfigError(
@@ -368,8 +354,3 @@ def _write_progress(event: Progress) -> None:
     scores = "".join(f", {name} {value:.3f}" for name, value in epoch.scores.items())
     line = f"epoch {epoch.number}/{epoch.n_epochs}: loss {epoch.loss:.3f}{scores}"
     sys.stderr.write(line + "\n")
-
-
-def _plain(value: object) -> object:
-    """Return what JSON can write; the configuration refuses values of the wrong type."""
-    return value.item() if isinstance(value, np.generic) else str(value)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from setrnn.config import AUTO, WORDS, Config, find_changes, load_config, read_changes
 from setrnn.data.cache import Source, open_prepared, read_source
 from setrnn.data.hierarchy import describe_fit
@@ -52,8 +54,13 @@ class Asked:
 def list_overrides(settings: Settings) -> list[str]:
     """Return single settings as a list of `key=value`."""
     if isinstance(settings, Mapping):
-        return [f"{name}={json.dumps(value)}" for name, value in settings.items()]
+        return [f"{name}={json.dumps(value, default=_plain)}" for name, value in settings.items()]
     return list(settings)
+
+
+def _plain(value: object) -> object:
+    """Return what JSON can write; the configuration refuses values of the wrong type."""
+    return value.item() if isinstance(value, np.generic) else str(value)
 
 
 def read_settings(
