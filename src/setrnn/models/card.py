@@ -94,9 +94,9 @@ def write_readme(tagger: TrainedModel) -> str:
         "score": _write,
         "within": _say_budget,
     }
-    card, notes = describe_model(tagger), tagger.notes
+    notes = tagger.notes
     try:
-        rows = _tabulate(notes)
+        card, rows = describe_model(tagger), _tabulate(notes)
         return environment.get_template("card.md").render(
             card,
             generated=GENERATED,

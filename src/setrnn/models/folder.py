@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,10 +52,8 @@ CONFIG, ARRAYS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 LABELS, CALIBRATION, README = "labels.json", "calibration.json", "README.md"
 FILES = (CONFIG, ARRAYS, TOKENIZER, "tokenizer-[1-9]*.json", LABELS, CALIBRATION, README)
 GENERATED = "<!-- Written by setrnn. Remove this line to keep your changes. -->"
-MAX_READS = 10  # of a folder that is being replaced
 MAX_BYTES = 2**26  # of a JSON file: 64 MiB
 MAX_WEIGHT = 1e12  # products of larger ones are infinite in single precision
-Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -213,24 +211,17 @@ def copy_model(folder: Path, target: Path, setrnn: str) -> None:
 
 
 def load_model(folder: Path) -> SavedModel:
-    """Read a model folder, after checking that it is complete and undamaged."""
-    return _read_settled(folder, lambda: _read_model(folder))
+    """Read a model folder, after checking that it is complete and undamaged.
 
-
-def _read_settled(folder: Path, read: Callable[[], Found]) -> Found:
-    """Read from a folder; if another process replaces the model meanwhile, read the new one."""
-    recovered(folder)
-    for _ in range(MAX_READS):
-        before = _stamp(folder)
-        try:
-            found = read()
-        except (ModelError, OSError):
-            if _stamp(folder) == before:
-                raise
-        else:
-            if _stamp(folder) == before:
-                return found
-    raise ModelError(f"{folder} keeps changing while it is read. Try again later.")
+    If another process replaces the model meanwhile, the new one is read.
+    """
+    before = _stamp(recovered(folder))
+    try:
+        return _read_model(folder)
+    except (ModelError, OSError):
+        if _stamp(recovered(folder)) == before:
+            raise
+        return _read_model(folder)
 
 
 def _stamp(folder: Path) -> list[tuple[int, int]]:
