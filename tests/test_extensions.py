@@ -1,12 +1,10 @@
 """One file and one line: the parts that CONTRIBUTING.md adds from outside the package work.
 
-Its code blocks are run, and each part is trained with, saved, loaded and used to predict. One more
-system implements the protocol of systems and nothing else.
+Its code blocks are run, and each part is trained with, saved, loaded and used to predict.
 """
 
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +14,12 @@ import setrnn
 from setrnn.cli import main
 from setrnn.config import load_config
 from setrnn.data.read import READERS
-from setrnn.methods import METHODS, Method
+from setrnn.methods import METHODS
 from setrnn.model.decoders import DECODERS
 from setrnn.model.encoders import ENCODERS
 from setrnn.objectives import OBJECTIVES
-from setrnn.systems.candidates import SetCandidates, pack_labels
-from setrnn.systems.known import make_completions
 from setrnn.systems.registry import SYSTEMS
 from setrnn.systems.rules import RULES
-from setrnn.systems.system import System
 from small_taggers import SMALL_OVERRIDES
 
 pytestmark = pytest.mark.slow
@@ -129,69 +124,3 @@ def test_the_command_line_takes_a_format_and_a_method_from_outside(
             main()
         assert not stop.value.code, capsys.readouterr().err
     assert len((tmp_path / "tagged.jsonl").read_text().splitlines()) == len(small_examples["test"])
-
-
-class SeenSetSystem(System):
-    """p(set) is its share of the training documents: the protocol of systems, and nothing else."""
-
-    def __init__(self, sets, log_probs, n_labels):
-        self.sets, self.log_probs, self.n_labels = sets, log_probs, n_labels
-
-    @classmethod
-    def train(cls, prepared, config, on_progress):
-        sets, counts = np.unique(
-            prepared.split("train").labels.padded(min_width=1), axis=0, return_counts=True
-        )
-        order = np.argsort(-counts, kind="stable")
-        sets = pack_labels(sets[order].astype(np.int32))
-        return cls(sets, np.log(counts[order] / counts.sum()), len(prepared.labels))
-
-    def candidates(self, tokens, n_sets, source="sets", known=None):
-        shape = (len(tokens), *self.sets.shape)
-        log_probs = np.tile(self.log_probs, (len(tokens), 1))
-        found = SetCandidates(np.broadcast_to(self.sets, shape), log_probs)
-        if known is None or known.is_nothing:
-            return found
-        is_in = np.zeros((len(self.sets), self.n_labels + 1), dtype=bool)
-        np.put_along_axis(is_in, self.sets, True, axis=1)
-        is_in = is_in[:, :-1]
-        present, absent = known.is_present(self.n_labels), known.is_absent(self.n_labels)
-        fits = (is_in | ~present[:, None]).all(2) & ~(is_in & absent[:, None]).any(2)
-        log_probs = np.where(fits, log_probs, -np.inf)
-        order = np.argsort(-log_probs, axis=1, kind="stable")
-        found = SetCandidates(self.sets[order], np.take_along_axis(log_probs, order, axis=1))
-        return make_completions(found, known)
-
-    def set_log_probs(self, tokens, label_sets):
-        return np.nan_to_num(self.candidates(tokens, 1).log_probs_of(label_sets), nan=-np.inf)
-
-    def marginals(self, tokens, candidates=None):
-        return self.candidates(tokens, 1).marginals(self.n_labels)
-
-    def arrays(self):
-        return {"sets": self.sets, "log_probs": self.log_probs, "n": np.array([self.n_labels])}
-
-    @classmethod
-    def from_arrays(cls, arrays, method, config, device):
-        return cls(arrays["sets"], arrays["log_probs"], int(arrays["n"][0]))
-
-    def check_sizes(self, n_tokens, n_labels):
-        if n_labels != self.n_labels:
-            raise ValueError("other labels")
-
-
-def test_a_system_needs_the_protocol_only(small_prepared, small_examples, tmp_path, monkeypatch):
-    method = Method("seen-sets", "count the sets", "argmax p(y)", "#000000", is_in_paper=False)
-    monkeypatch.setitem(SYSTEMS, "seen-sets", SeenSetSystem)
-    monkeypatch.setitem(METHODS, "seen-sets", method)
-    tagger = train(small_prepared, "seen-sets")
-    for rule in ("set", "f1", "hamming"):
-        check_saved_and_loaded(tagger, tmp_path / rule, rule)
-    train_sets = [frozenset(each.labels) for each in small_examples["train"]]
-    best = max(set(train_sets), key=train_sets.count)
-    raw = replace(tagger, calibration=None).tag(TEXTS[:1], "set")[0]
-    assert set(raw.labels) == best
-    assert raw.probability == pytest.approx(train_sets.count(best) / len(train_sets))
-    label = next(iter(best))
-    completed = tagger.complete(TEXTS[0], absent=[label])
-    assert label not in completed.labels

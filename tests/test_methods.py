@@ -172,34 +172,6 @@ def test_a_fixed_seed_repeats(name, tiny_prepared):
         np.testing.assert_array_equal(array, other[key])
 
 
-@pytest.mark.parametrize("name", CLASSICAL)
-def test_baselines_learn_something(name, taggers, small_examples, test_texts, test_features):
-    """Better than always predicting the most frequent set of training, by far."""
-    predictions = taggers[name].tag(test_texts, features=test_features)
-    truth = [set(example.labels) for example in small_examples["test"]]
-    overlap = [
-        2 * len(wanted & set(found.labels)) / max(len(wanted) + len(found.labels), 1)
-        for wanted, found in zip(truth, predictions, strict=True)
-    ]
-    train = [frozenset(example.labels) for example in small_examples["train"]]
-    usual = max(set(train), key=train.count)
-    baseline = [2 * len(w & usual) / max(len(w) + len(usual), 1) for w in truth]
-    assert np.mean(overlap) > np.mean(baseline) + 0.2
-
-
-def test_given_sets_have_the_probability_they_are_found_with(tagger, small_prepared):
-    tokens = small_prepared.split("test").tokens
-    found = tagger.system.candidates(tokens, 4)
-    is_set = found.log_probs > -np.inf
-    again = tagger.system.set_log_probs(tokens, found.labels)
-    if found.certificates is None:
-        np.testing.assert_allclose(again[is_set], found.log_probs[is_set], rtol=1e-4, atol=1e-5)
-    else:  # some orders may have been pruned
-        gap = (np.exp(again) - np.exp(found.log_probs))[is_set]
-        most = np.broadcast_to(found.certificates.pruned[:, None], is_set.shape)[is_set]
-        assert ((gap >= -1e-5) & (gap <= most + 1e-5)).all()
-
-
 def test_every_system_belongs_to_a_method():
     wanted = {
         find_decoder(each.decoder).emits if each.is_network else each.name

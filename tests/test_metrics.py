@@ -13,12 +13,10 @@ from sklearn.metrics import (
 
 from setrnn.errors import DataError
 from setrnn.metrics import (
-    document_f1,
     evaluate_label_sets,
     evaluate_ranking,
     evaluate_sets,
     f1_by_label,
-    indicator_matrices,
     top_labels,
 )
 
@@ -55,21 +53,6 @@ def test_measures_equal_those_of_scikit_learn(pair):
     assert scores.subset_accuracy == pytest.approx(accuracy_score(truth, predicted))
     assert scores.mean_set_size == pytest.approx(truth.sum(axis=1).mean())
     assert scores.mean_predicted_set_size == pytest.approx(predicted.sum(axis=1).mean())
-
-
-def test_small_case_computed_by_hand():
-    truth = np.array([[1, 1, 0], [0, 0, 1], [0, 0, 0]])
-    predicted = np.array([[1, 0, 0], [0, 1, 1], [0, 0, 0]])
-    scores = evaluate_sets(truth, predicted)
-    # F1 of the labels: 1, 0, 1; of the documents: 2/3, 2/3, 1; pooled: 2 right of 3 and 3.
-    assert scores.label_f1 == pytest.approx(2 / 3)
-    assert scores.instance_f1 == pytest.approx(7 / 9)
-    assert scores.micro_f1 == pytest.approx(2 / 3)
-    assert scores.micro_precision == pytest.approx(2 / 3)
-    assert scores.micro_recall == pytest.approx(2 / 3)
-    assert scores.hamming_loss == pytest.approx(2 / 9)
-    assert scores.subset_accuracy == pytest.approx(1 / 3)
-    np.testing.assert_allclose(document_f1(truth, predicted), [2 / 3, 2 / 3, 1])
 
 
 def test_nothing_to_find_and_nothing_found_is_one_for_documents_and_zero_for_labels():
@@ -116,13 +99,6 @@ def test_unseen_labels_count_as_missed_and_are_reported():
     assert scores.micro_precision == 1
 
 
-def test_label_sets_give_the_matrices_one_would_write():
-    sets = indicator_matrices([["c", "a", "a"], []], [["b"], ["a"]], labels=["a", "b"])
-    assert sets.labels == ("a", "b", "c")
-    np.testing.assert_array_equal(sets.truth.toarray(), [[1, 0, 1], [0, 0, 0]])
-    np.testing.assert_array_equal(sets.predicted.toarray(), [[0, 1, 0], [1, 0, 0]])
-
-
 @pytest.mark.parametrize(
     ("true_sets", "predicted_sets", "labels", "message"),
     [
@@ -158,16 +134,6 @@ def test_precision_at_k_counts_the_hits_of_a_full_sort(seed):
     for k in (1, 4, 9):
         hits = np.take_along_axis(truth, order[:, :k], axis=1)
         assert ranking.precision[k] == pytest.approx(hits.mean())
-
-
-def test_ranking_computed_by_hand():
-    truth = np.array([[1, 0, 1, 0], [0, 0, 0, 0]])
-    scores = np.array([[0.9, 0.8, 0.7, 0.1], [0.9, 0.8, 0.7, 0.1]])
-    ranking = evaluate_ranking(truth, scores, ks=(1, 3))
-    # Document 1 hits at ranks 1 and 3, best are ranks 1 and 2; document 2 counts 0.
-    ideal = 1 + 1 / np.log2(3)
-    assert ranking.precision == pytest.approx({1: 1 / 2, 3: (2 / 3) / 2})
-    assert ranking.ndcg == pytest.approx({1: 1 / 2, 3: (1 + 1 / 2) / ideal / 2})
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from setrnn.methods import METHODS
-
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
 
@@ -25,16 +23,6 @@ def test_make_reproduce_compares_with_the_stored_results(data):
     assert compare[1:3] == ["compare", f"data/{data}/"]
     assert report[1:] == ["report", compare[-1], "--against", f"docs/results/{data}"]
     assert (ROOT / report[-1] / "summary.json").is_file()
-
-
-def test_make_reproduce_of_the_preset_paper_has_its_ten_systems():
-    compare, report = dry_run("DATA=debtags", "PRESET=paper", "SEEDS=1")
-    names = compare[compare.index("--methods") + 1].split(",")
-    assert len(names) == 10
-    assert set(names) < set(METHODS)
-    assert f"TEN={','.join(names)}" in PAGE
-    assert compare[compare.index("--seeds") + 1] == "1"
-    assert report[-1] == "docs/results/paper/debtags"
 
 
 def test_nothing_to_compare_with_ends_before_training(tmp_path):

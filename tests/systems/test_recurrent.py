@@ -59,19 +59,6 @@ def assert_same_candidates(one, other):
 
 
 @EVERY_DECODER
-def test_candidates_from_sets_have_the_probability_of_the_set(decoder):
-    system = make_system(decoder)
-    network = system.network
-    truth = set_log_probs(network.decoder, network.encode(batch_of()))
-    candidates = system.candidates(TOKENS, 16)
-    for document in range(len(TEXTS)):
-        found = found_sets(candidates, document)
-        expected = {labels: float(p[document]) for labels, p in truth.items()}
-        assert found == pytest.approx(expected, abs=1e-4)
-        assert next(iter(found)) == max(expected, key=expected.get)
-
-
-@EVERY_DECODER
 def test_candidates_from_sequences_have_the_probability_of_the_best(decoder):
     system = make_system(decoder)
     network = system.network

@@ -20,7 +20,6 @@ from setrnn.systems.classical.features import indicator
 from setrnn.systems.classical.logistic import Penalties, fit_logistic
 from setrnn.systems.classical.pcc import ClassifierChain
 from setrnn.systems.classical.system import (
-    GRID,
     LinearWeights,
     TrainingData,
     make_training_data,
@@ -65,18 +64,6 @@ def test_a_system_learns_its_training_documents(system_class, small_prepared):
     assert n_right > 0.5 * len(train)
     check_answers(system, train.tokens, len(small_prepared.labels))
     assert done[-1].n_done == done[-1].n_total == len(small_prepared.labels)
-
-
-@EVERY_SYSTEM
-def test_training_twice_gives_the_same_bits_and_mostly_zeros_are_sparse(
-    system_class, small_prepared
-):
-    first, second = (system_class.train(small_prepared, Config()).arrays() for _ in range(2))
-    assert first.keys() == second.keys()
-    for name, array in first.items():
-        np.testing.assert_array_equal(second[name], array)
-    assert first["weights"].ndim == 1
-    assert len(first["weight_labels"]) == np.count_nonzero(first["weights"])
 
 
 def test_sparse_and_dense_products_have_the_same_bits():
@@ -135,15 +122,6 @@ def test_training_on_no_documents_is_refused_in_our_words(system_class, tmp_path
     assert "\n" not in str(error.value)
 
 
-def test_only_seen_sets_are_ever_predicted(taggers, small_examples, test_texts):
-    seen = {frozenset(example.labels) for example in small_examples["train"]}
-    support = taggers["br-support"].system.support
-    assert len(support) == len({tuple(row) for row in support}) == len(seen)
-    for prediction in taggers["br-support"].tag(test_texts, top=5):
-        assert frozenset(prediction.labels) in seen
-        assert all(frozenset(other.labels) in seen for other in prediction.alternatives)
-
-
 # The chain.
 
 
@@ -157,14 +135,22 @@ def test_a_chain_is_logistic_regression_on_words_and_earlier_labels():
     assert not np.tril(model.chain).any(), "a label looks at none but those before it"
     targets = indicator(data.label_sets, 18)
     for label in (0, 1, 4, 17):
-        seen = sp.hstack([data.features, targets[:, :label]], "csr")
-        weights, intercepts = fit_logistic(
-            seen, targets[:, [label]], Penalties(0.1, 0.1), max_steps=1000, tolerance=1e-9
-        )
+        seen = sp.hstack([data.features, targets[:, :label]], "csr").astype(float)
         own = sp.csr_matrix(model.linear.weights).toarray()[:, label]
-        np.testing.assert_allclose(own, weights[:10, 0], atol=5e-3)
-        np.testing.assert_allclose(model.chain[:label, label], weights[10:, 0], atol=5e-3)
-        np.testing.assert_allclose(model.linear.intercepts[label], intercepts[0], atol=5e-3)
+        own = np.concatenate([own, model.chain[:label, label]])
+        alone, intercepts = fit_logistic(
+            seen.astype(np.float32), targets[:, [label]], Penalties(0.1, 0.1),
+            max_steps=1000, tolerance=1e-9,
+        )  # fmt: skip
+        is_true = targets[:, [label]].toarray().ravel()
+
+        def loss(weights, intercept, seen=seen, is_true=is_true):
+            logits = seen @ weights.astype(float) + float(intercept)
+            error = (np.logaddexp(0, logits) - is_true * logits).sum()
+            return error + 0.1 * np.abs(weights).sum() + 0.05 * np.square(weights).sum()
+
+        expected = loss(alone[:, 0], intercepts[0])
+        assert loss(own, model.linear.intercepts[label]) == pytest.approx(expected, rel=1e-4)
 
 
 def tiny_tagger(method, corpus, folder):
@@ -230,8 +216,3 @@ def test_the_chosen_penalties_are_the_best_of_the_grid(system_class, small_prepa
     assert (chosen.l1, chosen.l2) == few[int(np.argmax(sums))]
     assert max(sums) > min(sums), "the trials must differ for this to mean anything"
     assert [each.n_done for each in done] == [1, 2, 3]
-
-
-def test_the_grid_holds_the_default_and_is_valid():
-    assert (ClassicalSettings().l1, ClassicalSettings().l2) in GRID
-    assert all(ClassicalSettings(l1=l1, l2=l2) for l1, l2 in GRID)
