@@ -209,9 +209,9 @@ def test_alternatives_leave_out_the_predicted_set_wherever_it_stands(tagger, mon
     monkeypatch.setitem(RULES, "second", second)
     search = BatchSearch(tagger.system, tagger.encoder.encode(["a text"]), {})
     search.candidates["sets"] = candidates
-    names, asked = tagger.labels.names, tagger.ask("second")
+    names, options = tagger.labels.names, tagger.resolve("second")
     for top in (1, 2, 3, 4):
-        (found,) = tagger.name_chosen(search, replace(asked, top=top))
+        (found,) = tagger.name_chosen(search, replace(options, top=top))
         assert found.labels == (names[2],)
         assert found.probability == pytest.approx(0.3)
         others = [each.labels for each in found.alternatives]

@@ -28,13 +28,7 @@ from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import NO_RULE, BatchSearch, ChosenSets, Question
 from setrnn.systems.rules import find_rule
 from setrnn.systems.true_marginals import hide_probs
-from setrnn.tagging.documents import (
-    MAX_SEEN,
-    Batch,
-    Documents,
-    SeenCounts,
-    open_documents,
-)
+from setrnn.tagging.documents import MAX_SEEN, Batch, Documents, SeenCounts, open_documents
 from setrnn.tagging.measures import (
     Evaluation,
     LabelSets,
@@ -45,10 +39,8 @@ from setrnn.tagging.measures import (
     score_labels,
 )
 from setrnn.tagging.prediction import Prediction
-from setrnn.tagging.tagger import Asked, Tagger, check_tagger, count_for_all
-from setrnn.tagging.trust.acceptance import (
-    MIN_SHOWN,
-)
+from setrnn.tagging.tagger import Tagger, TagOptions, check_tagger, count_for_all
+from setrnn.tagging.trust.acceptance import MIN_SHOWN
 
 RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
 MIN_LOG_PROB = float(np.log(1e-12))  # so that one impossible set does not decide the mean
@@ -180,15 +172,15 @@ def measure_rules(
     None is the model's own rule. Hierarchical measures go by `hierarchy`, or by
     that of the model.
     """
-    names, asked = tagger.labels.names, [tagger.ask(rule, limits=limits) for rule in rules]
-    n_sets, found = count_for_all(asked), {each.rule: _Found(each) for each in asked}
+    names, options = tagger.labels.names, [tagger.resolve(rule, limits=limits) for rule in rules]
+    n_sets, found = count_for_all(options), {each.rule: _Found(each) for each in options}
     label_sets: list[tuple[str, ...]] = []
     log_probs: list[float | None] = []
     unknown, rankings, missing, shown = [], [], [], []
     for batch in batches:
         search = BatchSearch(tagger.system, batch.tokens, n_sets)
         true_sets = _ask_for_true_sets(tagger, batch)
-        chosen = search.choose_all([*found], asked[0].limits, tagger.thresholds, [true_sets])
+        chosen = search.choose_all([*found], options[0].limits, tagger.thresholds, [true_sets])
         for rule, each in found.items():
             each.add(tagger, search, chosen[rule])
         truth = indicator_matrices(batch.labels, [()] * len(batch.labels), names).truth
@@ -230,7 +222,7 @@ def measure_rules(
 class _Found:
     """The predictions by one rule, collected batch by batch."""
 
-    asked: Asked
+    options: TagOptions
     predictions: list[Prediction] = field(default_factory=list)
     raw_probabilities: list[float] = field(default_factory=list)
     seconds: float = 0.0
@@ -238,9 +230,9 @@ class _Found:
     def add(self, tagger: Tagger, search: BatchSearch, chosen: ChosenSets) -> None:
         """Add the sets that the rule chose for the documents of a batch."""
         start = time.perf_counter()
-        self.predictions.extend(tagger.name_chosen(search, self.asked, chosen))
+        self.predictions.extend(tagger.name_chosen(search, self.options, chosen))
         self.seconds += time.perf_counter() - start + chosen.seconds
-        self.seconds += search.seconds[find_rule(self.asked.rule).source]
+        self.seconds += search.seconds[find_rule(self.options.rule).source]
         self.raw_probabilities.extend(map(to_probability, chosen.log_probs))
 
     def measure(
@@ -276,7 +268,7 @@ class _Found:
             in_hierarchy = score_in_hierarchy(hierarchy, true_sets, found_sets)
         label_sets = [each.labels for each in predictions]
         return Evaluation(
-            rule=self.asked.rule,
+            rule=self.options.rule,
             scores=evaluate_label_sets(truth, label_sets, names, unknown),
             mean_probability=float(probs.mean()),
             calibration_error=calibration_error(probs[complete], is_right),

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is asked of a model, resolved by `Tagger.ask`."""
+class TagOptions:
+    """How to predict, resolved for one model by `Tagger.resolve`."""
 
     rule: str
     top: int  # sets to return
@@ -112,13 +112,13 @@ class Tagger(TrainedModel):
 
         A rule or limits that the model cannot use are refused at once, before a document is read.
         """
-        asked = self.ask(rule, top, limits, calibrated)
+        options = self.resolve(rule, top, limits, calibrated)
         batches = encode_batches(self.encoder, documents, self.batch_size)
         return (
             add_notes(each, notes)
             for texts, tokens in batches
             for each, notes in zip(
-                self._search(tokens, asked), note_texts(self.encoder, texts, tokens), strict=True
+                self._search(tokens, options), note_texts(self.encoder, texts, tokens), strict=True
             )
         )
 
@@ -132,9 +132,9 @@ class Tagger(TrainedModel):
         calibrated: bool = True,
     ) -> Iterator[Prediction]:
         """Predict from token ids, such as those of a prepared folder."""
-        asked, size = self.ask(rule, top, limits, calibrated), self.batch_size
+        options, size = self.resolve(rule, top, limits, calibrated), self.batch_size
         for start in range(0, len(tokens), size):
-            yield from self._search(tokens.rows(start, min(start + size, len(tokens))), asked)
+            yield from self._search(tokens.rows(start, min(start + size, len(tokens))), options)
 
     def tag_with_marginals(
         self,
@@ -149,23 +149,23 @@ class Tagger(TrainedModel):
 
         One search serves both, unless the rule chooses from the sequences of set-rnn-exact.
         """
-        asked = self.ask(rule, top, limits, calibrated)
+        options = self.resolve(rule, top, limits, calibrated)
         texts, features = zip(*documents, strict=True)
         tokens = self.encoder.encode(texts, features)
-        search = BatchSearch(self.system, tokens, count_for_all([asked]))
-        found = self.name_chosen(search, asked)
+        search = BatchSearch(self.system, tokens, count_for_all([options]))
+        found = self.name_chosen(search, options)
         predictions = list(map(add_notes, found, note_texts(self.encoder, texts, tokens)))
         many = search.many_sets()
         return predictions, self.label_marginals(tokens, many, calibrated=calibrated)
 
-    def ask(
+    def resolve(
         self,
         rule: str | None = None,
         top: int = 1,
         limits: Limits | None = None,
         calibrated: bool = True,
-    ) -> Asked:
-        """Resolve what is asked for: the model's own rule if none, limits in its label ids.
+    ) -> TagOptions:
+        """Return how to predict: by the model's own rule if none is given.
 
         Raise ConfigError for a rule or limits that the model cannot use.
         """
@@ -175,37 +175,37 @@ class Tagger(TrainedModel):
         if self.calibration is not None:
             needed = self.calibration.n_candidates(self.calibration.key_of(name, by.source))
         n_sets = count_candidates(by, top, set_limits, needed)
-        return Asked(name, top, set_limits, calibrated, n_sets)
+        return TagOptions(name, top, set_limits, calibrated, n_sets)
 
-    def _search(self, tokens: Ragged, asked: Asked) -> Iterator[Prediction]:
+    def _search(self, tokens: Ragged, options: TagOptions) -> Iterator[Prediction]:
         """Search a batch of documents for candidates, and name the sets that are chosen."""
-        search = BatchSearch(self.system, tokens, {find_rule(asked.rule).source: asked.n_sets})
-        return self.name_chosen(search, asked)
+        search = BatchSearch(self.system, tokens, {find_rule(options.rule).source: options.n_sets})
+        return self.name_chosen(search, options)
 
     def name_chosen(
-        self, search: BatchSearch, asked: Asked, chosen: ChosenSets | None = None
+        self, search: BatchSearch, options: TagOptions, chosen: ChosenSets | None = None
     ) -> Iterator[Prediction]:
         """Yield a prediction per document, from the sets that the rule chooses or has chosen.
 
-        The search must have found `asked.n_sets` or more.
+        The search must have found `options.n_sets` or more.
         """
         if chosen is None:
-            chosen = search.choose(asked.rule, asked.limits, self.thresholds)
-        by, calibration = find_rule(asked.rule), self.calibration
+            chosen = search.choose(options.rule, options.limits, self.thresholds)
+        by, calibration = find_rule(options.rule), self.calibration
         candidates, labels, log_probs = chosen.choice.candidates, chosen.labels, chosen.log_probs
         proofs: list[Certificate | None] = [None] * len(labels)
         if by.needs_best_only and by.source == "sets":
             proofs = list_certificates(labels, candidates)
         accepted: list[bool | None] = [None] * len(labels)
         if calibration is not None:
-            key = calibration.key_of(asked.rule, by.source)
+            key = calibration.key_of(options.rule, by.source)
             found, trusted = calibration.apply(key, candidates, labels, log_probs)
-            if asked.rule in calibration.acceptance:
-                accepted = calibration.acceptance[asked.rule].accepts(np.exp(trusted)).tolist()
-            if asked.calibrated:
+            if options.rule in calibration.acceptance:
+                accepted = calibration.acceptance[options.rule].accepts(np.exp(trusted)).tolist()
+            if options.calibrated:
                 candidates, log_probs = found, trusted
         probs = search.label_probs(by.source, len(self.labels))
-        label_probs, is_accepted = self._trust_labels(probs, labels, asked.calibrated)
+        label_probs, is_accepted = self._trust_labels(probs, labels, options.calibrated)
         for row, own in enumerate(labels):
             predicted = name_labels(self.labels, own)
             others = (
@@ -224,7 +224,7 @@ class Tagger(TrainedModel):
             yield Prediction(
                 predicted,
                 to_probability(log_probs[row]),
-                tuple(islice(alternatives, asked.top - 1)),
+                tuple(islice(alternatives, options.top - 1)),
                 accepted[row],
                 proofs[row],
                 named_probs,
@@ -364,10 +364,10 @@ class Tagger(TrainedModel):
         return Marginals(np.concatenate(probs), np.concatenate(missing))
 
 
-def count_for_all(asked: Iterable[Asked]) -> dict[str, int]:
+def count_for_all(options: Iterable[TagOptions]) -> dict[str, int]:
     """Return how many candidates, by source, serve several rules and label probabilities."""
     n_sets = {"sets": count_candidates()}  # for label probabilities: sequences give none
-    for each in asked:
+    for each in options:
         source = find_rule(each.rule).source
         n_sets[source] = max(each.n_sets, n_sets.get(source, 0))
     return n_sets
