@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from setrnn.errors import ConfigError, SetRNNError, nearest_name
@@ -15,8 +14,6 @@ from setrnn.progress import log
 from setrnn.serve.problems import ProblemError
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
-
-_WORD_START = re.compile(r"(?<![^\W_])[^\W_]")
 
 
 @dataclass(frozen=True)
@@ -43,21 +40,9 @@ class ServedModel:
 
     def find_labels(self, prefix: str) -> list[int]:
         """Return the ids of the labels that start with a prefix, or contain a word that does."""
-        wanted = prefix.casefold()
-        return [
-            label
-            for label, starts in enumerate(self._label_starts)
-            if any(each.startswith(wanted) for each in starts)
-        ]
-
-    @cached_property
-    def _label_starts(self) -> list[tuple[str, ...]]:
-        """Each label in lower case, from its start and from the start of each word."""
-        folded = [name.casefold() for name in self.tagger.labels.names]
-        return [
-            (name, *(name[match.start() :] for match in _WORD_START.finditer(name)))
-            for name in folded
-        ]
+        start = re.compile(rf"(?<![^\W_]){re.escape(prefix.casefold())}")
+        names = self.tagger.labels.names
+        return [label for label, name in enumerate(names) if start.search(name.casefold())]
 
 
 class Registry:

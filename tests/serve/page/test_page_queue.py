@@ -13,7 +13,6 @@ from page.page_site import (
     open_queue,
     settled,
     suggested,
-    tag,
     visit_page,
     wait_for,
 )
@@ -197,25 +196,6 @@ def test_a_new_label_is_offered_again_and_becomes_a_label_of_the_next_model(tab,
     (tmp_path / "again.jsonl").write_text("\n".join(lines * 3), encoding="utf-8")
     tagger = setrnn.train(tmp_path / "again.jsonl", method="br")
     assert "water polo" in tagger.labels.names
-
-
-def test_a_text_that_was_decided_about_is_not_replaced_without_a_question(tab):
-    tag(tab, TEXT)
-    tab.keyboard.press("y")
-    settled(tab)
-    accepted = chips(tab, "accepted")
-    for replace in (
-        lambda: drop(tab, "news.jsonl", '{"id": "n0", "text": "other"}\n'),
-        lambda: drop(tab, "other.txt", "other"),
-        lambda: tab.keyboard.press("e"),
-    ):
-        replace()
-        expect(tab.locator("#question")).to_contain_text("decisions about this text are lost")
-        tab.click("#question >> text=Cancel")
-        assert chips(tab, "accepted") == accepted
-    drop(tab, "news.jsonl", '{"id": "n0", "text": "other"}\n')
-    tab.click("#question-yes")
-    wait_for(tab, "n0")
 
 
 def hold(tab, key):

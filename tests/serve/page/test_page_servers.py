@@ -163,22 +163,6 @@ def test_decisions_outlive_a_server_that_stops_and_comes_back(browser, registry,
         assert [line["id"] for line in exported(tab)[1]] == ["n0", "n1"]
 
 
-def test_a_text_is_cut_to_what_the_server_takes(browser, site, registry):
-    settings = ServeSettings(max_words=8, max_texts=2)
-    with page_of(browser, registry, settings=settings) as tab:
-        tag(tab, TEXT)
-        beginning = " ".join(TEXT.split()[:8])
-        assert chips(tab) == list(site.tagger.tag([beginning])[0].labels)
-        expect(tab.locator("#cut")).to_contain_text(f"first {len(beginning)} of {len(TEXT)}")
-        tab.click("#new")
-        tag(tab, " ".join(TEXT.split()[:8]) + "\n")
-        expect(tab.locator("#cut")).to_be_hidden()
-        rows = [{"id": f"n{i}", "text": TEXT + "\x85x\x1fx" * i} for i in range(5)]
-        open_queue(tab, rows)
-        tab.select_option("#order", "accepted-first")
-        expect(tab.locator("#queue-hint")).to_contain_text("of 5 documents")  # and no request fails
-
-
 def test_a_model_that_is_replaced_predicts_at_once(browser, registry, site):
     with page_of(browser, registry) as tab:
         tag(tab, TEXT)

@@ -94,28 +94,6 @@ def test_another_rule_or_model_predicts_again(tab, site):
     assert not tab.is_visible("#orders-section")
 
 
-def test_a_label_is_found_and_added_by_keyboard(tab, site):
-    tag(tab, TEXT)
-    label = next(each for each in site.tagger.labels.names if each not in chips(tab))
-    tab.keyboard.press("/")
-    tab.keyboard.type(label[:3].upper())
-    tab.wait_for_selector("#found [aria-selected=true]")
-    assert tab.get_attribute("#search", "aria-expanded") == "true"
-    options = tab.locator("#found bdi").all_text_contents()
-    for _ in range(options.index(label)):
-        tab.keyboard.press("ArrowDown")
-    active = tab.get_attribute("#search", "aria-activedescendant")
-    assert tab.text_content(f"#{active} bdi") == label
-    tab.keyboard.press("Enter")
-    settled(tab)
-    assert chips(tab, "accepted") == [label]
-    assert set(chips(tab)) == set(site.tagger.complete(TEXT, present=[label]).labels)
-    tab.keyboard.type("zzz")
-    tab.wait_for_selector("#found li")
-    tab.keyboard.press("Escape")
-    expect(tab.locator("#found")).to_be_hidden()
-
-
 def test_a_nasty_text_is_shown_as_it_is(tab):
     directions = {}
     open_queue(tab, [{"id": name, "text": text} for name, text in NASTY.items()])
