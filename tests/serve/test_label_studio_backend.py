@@ -199,7 +199,7 @@ def test_a_large_interface_takes_linear_time_while_others_are_answered(tagger, p
         return n_answers
 
     start = time.process_time()
-    assert asyncio.run(run()) > 10
+    assert asyncio.run(run()) > 3  # one or two, if the event loop were busy
     assert time.process_time() - start < 5
 
 
