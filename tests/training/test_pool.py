@@ -9,10 +9,7 @@ from setrnn.progress import log
 from setrnn.training.pool import (
     FULL_GPU,
     OVER_BUDGET,
-    Ended,
-    Failure,
     Job,
-    Overall,
     describe_error,
     run_jobs,
 )
@@ -88,20 +85,6 @@ def test_stopped_jobs_save_and_the_others_never_start(job, tmp_path, notes):
     assert "Stopping" in notes.texts[-1]
     assert {event.activity for event in events} == {"first"}
     assert not list((tmp_path / "runs").iterdir())
-
-
-def test_the_end_of_a_job_says_how_many_are_left(tmp_path, notes):
-    costs = {"a": 3.0, "b": 1.0, "c": 1.0}
-    overall = Overall("runs", costs, lambda event: None, n_done=1)
-    jobs = {name: Job(name, None, tmp_path / name) for name in costs}
-    overall.end(Ended(jobs["a"], 300.0), "fine")
-    overall.end(Ended(jobs["b"], 2.0, failure=Failure("ValueError", "no")), "")
-    overall.end(Ended(jobs["c"], 2.0), "fine")
-    assert notes.texts == [
-        "a: fine; 5 min (2 of 4 runs)",
-        "b: failed: no; 2 s (3 of 4 runs, 1 failed)",
-        "c: fine; 2 s (4 of 4 runs, 1 failed)",
-    ]
 
 
 def test_a_job_starts_when_those_it_needs_have_ended_and_waits_for_no_other(job, tmp_path):

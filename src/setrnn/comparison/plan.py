@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,6 @@ from setrnn.training.pool import (
     Ended,
     Failure,
     Job,
-    Overall,
     describe_error,
     take_ready,
 )
@@ -165,14 +165,36 @@ def run_tasks(
     names = {record.name for record in done}
     left = {task.name: task for task in tasks if task.name not in names}
     costs = {name: METHODS[task.method].relative_cost for name, task in left.items()}
-    overall = Overall("runs", costs, on_progress, len(done))
-    ended = []
-    with closing(pool(_make_jobs(left.values(), costs), on_progress=overall)) as jobs:
-        for job in jobs:
-            record = _keep(left[job.job.name], comparison, job)
+    shares = dict.fromkeys(left, 0.0)  # that are done
+    ended: list[Record] = []
+
+    def count() -> str:
+        n_failed = sum(record.failure is not None for record in ended)
+        failed = f", {n_failed} failed" if n_failed else ""
+        return f"{len(done) + len(ended)} of {len(done) + len(left)} runs{failed}"
+
+    def report(event: Progress | None = None) -> None:
+        if event is not None:
+            shares[event.activity] = event.share
+            on_progress(event)
+        n_done = sum(costs[name] * share for name, share in shares.items())
+        on_progress(Progress("runs", n_done, sum(costs.values()), "", count()))
+
+    if left:
+        report()  # so that the bar of all runs is the first bar
+    with closing(pool(_make_jobs(left.values(), costs), on_progress=report)) as all_ended:
+        for each in all_ended:
+            record = _keep(left[each.job.name], comparison, each)
             ended.append(record)
-            score = record.scores.get("test", {}).get(record.own_rule, {}).get("instance_f1", 0.0)
-            overall.end(job, f"instance-F1 {score:.3f} (rule {record.own_rule})")
+            if each.failure is None:
+                score = record.scores["test"][record.own_rule]["instance_f1"]
+                result = f"instance-F1 {score:.3f} (rule {record.own_rule})"
+            else:
+                result = f"failed: {each.failure.message.rstrip('.')}"
+            report(Progress(record.name, 1.0, 1.0, unit="", detail="done", part_of="runs"))
+            log.info(
+                f"{record.name}: {result}; {timedelta(seconds=round(each.seconds))} ({count()})"
+            )
     if ended and not done and all(each.failure is not None for each in ended):
         assert ended[0].failure is not None
         message = ended[0].failure.message.rstrip(".")

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
@@ -26,7 +26,7 @@ MIN_PAUSE = 0.2  # seconds between two messages of a job that say the same
 LEAVING_SECONDS = 30.0  # a process that has sent its result is killed after them
 STOPPING_SECONDS = 120.0  # a process that was asked to stop is killed after them
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
-MINUTE, HOUR = 60, 3600
+MINUTE = 60
 
 
 @dataclass(frozen=True)
@@ -286,54 +286,3 @@ class _Messenger:
         if words != self._words or now - self._time >= MIN_PAUSE:
             self._words, self._time = words, now
             self._messages.send(("progress", event))
-
-
-class Overall:
-    """The progress of several jobs together, weighted by their expected costs.
-
-    Used as the callback of the jobs: it passes their progress on.
-    """
-
-    def __init__(
-        self, name: str, costs: Mapping[str, float], on_progress: OnProgress, n_done: int = 0
-    ) -> None:
-        """Begin jobs of one kind, such as "runs", with their costs by name, beside done ones."""
-        self.name, self.costs, self.on_progress = name, costs, on_progress
-        self.n_ended, self.n_failed, self._n_total = n_done, 0, n_done + len(costs)
-        self.shares: dict[str, float] = {}  # that are done, per job
-
-    def __call__(self, event: Progress) -> None:
-        """Pass on the progress of one job, and report that of all."""
-        if not self.shares:
-            self._report()  # first, so that the bar of all jobs is the first bar
-        self.on_progress(event)
-        self.shares[event.activity] = event.share
-        self._report()
-
-    def end(self, ended: Ended, result: str) -> None:
-        """Report the end of a job."""
-        name = ended.job.name
-        self.n_ended += 1
-        if ended.failure is not None:
-            self.n_failed += 1
-            result = f"failed: {ended.failure.message.rstrip('.')}"
-        self(Progress(name, 1.0, 1.0, unit="", detail="done", part_of=self.name))
-        log.info(f"{name}: {result}; {format_duration(ended.seconds)} ({self._count()})")
-
-    def _report(self) -> None:
-        done = sum(self.costs[name] * share for name, share in self.shares.items())
-        total = sum(self.costs.values())
-        self.on_progress(Progress(self.name, done, total, "", self._count()))
-
-    def _count(self) -> str:
-        failed = f", {self.n_failed} failed" if self.n_failed else ""
-        return f"{self.n_ended} of {self._n_total} {self.name}{failed}"
-
-
-def format_duration(seconds: float) -> str:
-    """Write a time in seconds, minutes or hours."""
-    if seconds < 2 * MINUTE:
-        return f"{seconds:.0f} s"
-    if seconds < 2 * HOUR:
-        return f"{seconds / MINUTE:.0f} min"
-    return f"{seconds / HOUR:.1f} h"
