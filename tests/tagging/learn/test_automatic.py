@@ -24,7 +24,7 @@ from setrnn.tagging.learn.planning import Planner
 from setrnn.training.run_folder import only_trainer
 from setrnn.training.speed import Speed, time_prediction
 from setrnn.training.start import TrainOptions
-from small_taggers import SMALL_OVERRIDES, with_thresholds
+from small_taggers import SMALL_OVERRIDES
 from tiny_transformers import save_transformer
 
 QUICK = [*SMALL_OVERRIDES, "training.epochs=2", "classical.max_steps=5", "classical.max_pairs=0"]
@@ -121,13 +121,6 @@ def test_networks_that_are_too_slow_are_left_out(no_time, small_prepared, notes)
 def test_a_budget_that_is_used_up_at_once_still_gives_a_model(small_prepared):
     tagger = setrnn.train(small_prepared, budget=1e-6, device="cpu", settings=QUICK)
     assert [each["name"] for each in tagger.notes["automatic"]["members"]] == NAMES[:1]
-
-
-def test_a_finished_training_that_is_resumed_keeps_its_calibration(trained, small_prepared):
-    _, out = trained
-    calibrated = with_thresholds(setrnn.load(out)).save_calibration(out)
-    setrnn.train(small_prepared, out=out, resume=True, budget=0, device="cpu", settings=QUICK)
-    assert setrnn.load(out).version == calibrated.version
 
 
 def test_a_folder_that_is_not_ours_is_refused(small_prepared, tmp_path):
