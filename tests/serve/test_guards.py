@@ -231,6 +231,10 @@ def test_only_a_key_opens(closed, headers, is_open, path):
         assert answer.json()["type"] == "urn:setrnn:problem:unauthorized"
 
 
+def test_a_body_without_a_key_is_not_looked_at(closed):
+    assert closed.post("/v1/tag", content=b"no JSON").status_code == 401
+
+
 @pytest.mark.parametrize("path", ["/", "/page/page.js", "/healthz", "/readyz", "/openapi.json"])
 def test_the_page_and_health_stay_open(closed, path):
     assert closed.get(path).status_code == 200
