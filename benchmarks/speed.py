@@ -49,8 +49,8 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.streaming import prefetch
 from setrnn.methods import find_method
 from setrnn.objectives import find_objective
+from setrnn.tagging.learn.data import fit_to_data
 from setrnn.training.optimizer import set_learning_rate
-from setrnn.training.schedule import fit_to_data
 from setrnn.training.start import TrainOptions, make_trainer
 
 Turn = Callable[[], tuple[int, float, list[bytes]]]  # documents, seconds, results

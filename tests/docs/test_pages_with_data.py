@@ -25,8 +25,8 @@ from setrnn.data import newsroom
 from setrnn.data.read import read_hierarchy, write_examples
 from setrnn.data.read.label_files import EMBEDDED_FILE
 from setrnn.serve.app import make_app
+from setrnn.tagging.learn.planning import Speed
 from setrnn.training.loop import Trainer
-from setrnn.training.speed import Speed
 
 SMALL = {
     "vectors": {"source": "none", "dimensions": 8},

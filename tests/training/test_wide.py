@@ -15,8 +15,8 @@ from setrnn.methods import find_method
 from setrnn.model.network import make_network
 from setrnn.systems.classical.br import BinaryRelevance
 from setrnn.systems.classical.system import make_training_data
+from setrnn.tagging.learn.planning import measure_speed
 from setrnn.training.run_folder import run_folder_of
-from setrnn.training.speed import measure_speed
 from setrnn.training.start import TrainOptions
 from setrnn.training.wide import add_wide, choose_folds, cross_fit, weigh_tokens
 

@@ -35,11 +35,11 @@ from setrnn.progress import OnProgress, Progress, ignore_progress
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.tagging.documents import prepared_batches
 from setrnn.tagging.evaluate import MIN_LOG_PROB, RuleResults, measure_rules
+from setrnn.tagging.learn.data import fit_to_data
 from setrnn.tagging.learn.mix import mix
 from setrnn.tagging.learn.train import train_prepared
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.schedule import fit_to_data
 from setrnn.training.start import Start, TrainOptions
 
 TRAINING_SHARE = 0.9  # of a run's time, roughly

@@ -20,9 +20,8 @@ from setrnn.tagging.learn import automatic
 from setrnn.tagging.learn.automatic import Automatic, train_member
 from setrnn.tagging.learn.data import read_settings
 from setrnn.tagging.learn.member_candidates import Candidate, list_candidates
-from setrnn.tagging.learn.planning import Planner
+from setrnn.tagging.learn.planning import Planner, Speed, time_prediction
 from setrnn.training.run_folder import only_trainer
-from setrnn.training.speed import Speed, time_prediction
 from setrnn.training.start import TrainOptions
 from small_taggers import SMALL_OVERRIDES
 from tiny_transformers import save_transformer

@@ -1,6 +1,7 @@
 """What fits the time: epochs, valid documents and mixed documents."""
 
 import shutil
+import time
 
 import pytest
 
@@ -11,11 +12,13 @@ from setrnn.tagging.learn import planning
 from setrnn.tagging.learn.members import MemberPlan
 from setrnn.tagging.learn.planning import (
     MIXING_SHARE,
+    TIMED_DOCUMENTS,
     Planner,
+    Speed,
     fit_epochs,
     least_epochs,
+    time_prediction,
 )
-from setrnn.training.speed import Speed
 
 N_TRAIN, N_VALID = 1_000, 4_000
 
@@ -81,3 +84,25 @@ def test_vectors_that_were_learned_before_need_no_time(small_prepared, tmp_path)
     assert not planner(0).has_time_for_vectors(prepared, vectors)
     word_vectors(prepared, vectors)
     assert planner(0).has_time_for_vectors(prepared, vectors)
+
+
+class SlowAtFirst:
+    """A system whose first prediction loads something."""
+
+    def __init__(self):
+        self.sizes = []
+
+    def candidates(self, tokens, n_sets):
+        if not self.sizes:
+            time.sleep(0.1)
+        self.sizes.append(len(tokens))
+
+    def marginals(self, tokens, candidates):
+        return None
+
+
+def test_what_only_the_first_prediction_needs_is_not_counted(small_prepared):
+    system = SlowAtFirst()
+    seconds = time_prediction(system, small_prepared)
+    assert system.sizes[-1] == min(TIMED_DOCUMENTS, len(small_prepared.split("valid")))
+    assert 0 < seconds * system.sizes[-1] < 0.1

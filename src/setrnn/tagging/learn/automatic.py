@@ -31,6 +31,7 @@ from setrnn.tagging.documents import LabelledDocuments, open_documents, take_doc
 from setrnn.tagging.learn.data import (
     MINUTE,
     Asked,
+    fit_to_data,
     make_vectors,
     note_cut_documents,
     open_training_data,
@@ -46,7 +47,12 @@ from setrnn.tagging.learn.member_candidates import (
 from setrnn.tagging.learn.members import MemberPlan, MembersFolder, name_member
 from setrnn.tagging.learn.mix import mix_members
 from setrnn.tagging.learn.mixture_weights import LEAST_TO_FIT
-from setrnn.tagging.learn.planning import START_SECONDS, Planner
+from setrnn.tagging.learn.planning import (
+    START_SECONDS,
+    Planner,
+    measure_speed,
+    time_prediction,
+)
 from setrnn.tagging.learn.train import (
     check_learned,
     train_uncalibrated,
@@ -57,8 +63,6 @@ from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.trust.calibrate import find_calibration
 from setrnn.training.pool import Job, run_jobs
 from setrnn.training.run_folder import has_run, only_trainer, read_history, run_folder_of
-from setrnn.training.schedule import fit_to_data
-from setrnn.training.speed import measure_speed, time_prediction
 from setrnn.training.start import TrainOptions, check_method
 
 FEW_DOCUMENTS = 2_000

@@ -23,7 +23,6 @@ from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import find_measure
 from setrnn.progress import OnProgress, ignore_progress, log
-from setrnn.training.schedule import fit_to_data
 
 # A file, several, a folder, a prepared folder, `hf:NAME` or "newsroom"; a Source says how to read.
 Data: TypeAlias = str | Path | Sequence[str | Path] | Source | Prepared
@@ -39,6 +38,13 @@ ALL_FIT = (
     "No label is known to be absent from any training document: a model that predicts all labels "
     "fits best. Add complete documents, or assume a smaller share: --set training.forgotten=0.3"
 )
+# With fewer documents, words that a network must learn are seen too rarely: it starts from br. Near
+# this number both starts are equally good.
+FEW_DOCUMENTS = 3_000
+STEPS_PER_EPOCH = 400  # at most about as many, as far as the batch sizes allow
+BATCH_SIZES = (16, 32, 64, 128)
+EPOCHS, MOST_EPOCHS = 10, 40
+LEAST_STEPS = 1_000  # in all epochs, as far as these suffice
 
 
 @dataclass(frozen=True)
@@ -180,6 +186,39 @@ def open_training_data(
     if is_other:
         log.info("The data was prepared with other text settings: its own are used.")
     return prepared, fit_to_data(replace(config, text=prepared.text_settings), prepared)
+
+
+def fit_to_data(config: Config, prepared: Prepared) -> Config:
+    """Return the settings with a value for each that the user left to the data.
+
+    It changes nothing in settings that it returned.
+    """
+    n_documents = len(prepared.split("train"))
+    training, model = config.training, config.model
+    if config.vectors.source == "none":  # random vectors must be tuned
+        model = replace(model, word_vectors="tuned")
+    if model.wide == "auto":
+        is_few = n_documents < FEW_DOCUMENTS and not config.encoder.is_pretrained
+        model = replace(model, wide="on" if is_few else "off")
+    batch_size = training.batch_size or choose_batch_size(n_documents)
+    n_epochs = training.epochs or choose_epochs(n_documents, batch_size)
+    training = replace(training, batch_size=batch_size, epochs=n_epochs)
+    return replace(config, training=training, model=model)
+
+
+def choose_batch_size(n_documents: int) -> int:
+    """Return the smallest batch size with at most about `STEPS_PER_EPOCH` steps.
+
+    Small batches give a small corpus enough steps to learn from; large ones are faster.
+    """
+    fitting = (size for size in BATCH_SIZES if n_documents <= size * STEPS_PER_EPOCH)
+    return next(fitting, BATCH_SIZES[-1])
+
+
+def choose_epochs(n_documents: int, batch_size: int) -> int:
+    """Return the number of epochs: more if each has few steps."""
+    n_steps = max(n_documents // batch_size, 1)
+    return min(max(EPOCHS, LEAST_STEPS // n_steps), MOST_EPOCHS)
 
 
 def prepare(

@@ -8,16 +8,22 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from setrnn.config import TrainingSettings, VectorSettings
+from setrnn.config import Config, TrainingSettings, VectorSettings
+from setrnn.data.batches import even_rows
 from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import vectors_file
+from setrnn.methods import Method
 from setrnn.progress import log
+from setrnn.systems.registry import find_system
+from setrnn.systems.rules import MANY_SETS
+from setrnn.systems.system import System
 from setrnn.tagging.learn.data import MINUTE
 from setrnn.tagging.learn.members import MemberPlan
 from setrnn.tagging.learn.mixture_weights import MOST_TO_FIT
-from setrnn.training.speed import Speed
+from setrnn.training.start import TrainOptions, make_trainer
+from setrnn.training.validation import has_valid
 
 SAFETY = 0.85  # the share of the time left that is planned: other programs may use the cores
 FIRST_SHARE = 0.6  # of the time left, for the first of several networks
@@ -29,6 +35,15 @@ WORDS_PER_SECOND = {"ppmi": 150_000, "word2vec": 50_000}  # on one core, about
 VECTORS_SHARE = 0.3  # of the time left, at most, for word vectors
 CLASSICAL_SHARE = 0.1  # likewise, for the second classical system
 START_SECONDS = 8.0  # of a process that trains a network, about
+TIMED_DOCUMENTS = 32
+
+
+@dataclass(frozen=True)
+class Speed:
+    """The seconds that a network takes per document."""
+
+    training: float
+    predicting: float  # on valid; 0 without a valid part
 
 
 @dataclass
@@ -165,3 +180,30 @@ def fit_epochs(
 def least_epochs(n_full: int) -> int:
     """Return the least number of epochs with which a network is of use."""
     return min(n_full, max(LEAST_EPOCHS, round(LEAST_SHARE * n_full)))
+
+
+def measure_speed(
+    method: Method, prepared: Prepared, config: Config, options: TrainOptions, seconds: float
+) -> Speed:
+    """Train a network on its first batches for some seconds, let it predict, and drop it."""
+    config = replace(config, model=replace(config.model, wide="off"))  # fitting br takes longer
+    trainer = make_trainer(method, prepared, config, options)
+    training = trainer.time_steps(seconds)
+    system = find_system(method)(trainer.network.eval(), config, trainer.device)
+    return Speed(training, time_prediction(system, prepared))
+
+
+def time_prediction(system: System, prepared: Prepared) -> float:
+    """Return the seconds that a system takes per valid document, from an even sample of them.
+
+    This is the work of all rules: many sets, and the marginals. A first document is not counted,
+    because it takes longer. 0 without a valid part.
+    """
+    if not has_valid(prepared):
+        return 0.0
+    tokens = prepared.split("valid").tokens
+    sample = tokens.take(even_rows(len(tokens), TIMED_DOCUMENTS))
+    for rows in (sample.rows(0, 1), sample):
+        start = time.perf_counter()
+        system.marginals(rows, system.candidates(rows, MANY_SETS))
+    return (time.perf_counter() - start) / len(sample)

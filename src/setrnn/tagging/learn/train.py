@@ -26,6 +26,7 @@ from setrnn.tagging.documents import open_documents
 from setrnn.tagging.learn.data import (
     Data,
     Settings,
+    fit_to_data,
     make_training_source,
     open_training_data,
     read_budget,
@@ -42,7 +43,6 @@ from setrnn.training.run_folder import (
     only_trainer,
     run_folder_of,
 )
-from setrnn.training.schedule import fit_to_data
 from setrnn.training.start import TrainOptions, check_method, train_system
 from setrnn.training.validation import best_constant, has_valid, validate
 

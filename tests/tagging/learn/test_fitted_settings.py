@@ -3,8 +3,8 @@
 import pytest
 
 from setrnn.config import load_config
-from setrnn.training import schedule
-from setrnn.training.schedule import choose_batch_size, choose_epochs, fit_to_data
+from setrnn.tagging.learn import data
+from setrnn.tagging.learn.data import choose_batch_size, choose_epochs, fit_to_data
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_few_documents_start_from_br(small_prepared, monkeypatch):
     assert fit_to_data(load_config(), small_prepared).model.wide == "on"
     assert fit_to_data(transformer, small_prepared).model.wide == "off"
     assert fit_to_data(load_config("paper"), small_prepared).model.wide == "off"
-    monkeypatch.setattr(schedule, "FEW_DOCUMENTS", 1)
+    monkeypatch.setattr(data, "FEW_DOCUMENTS", 1)
     assert fit_to_data(load_config(), small_prepared).model.wide == "off"
     assert fit_to_data(given, small_prepared).model.wide == "on"
 
