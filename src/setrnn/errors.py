@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 MOST_NAMES = 20  # listed in a message
@@ -89,8 +89,18 @@ def nearest_name(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, known, n=1)
     if close:
         return f"Did you mean '{close[0]}'?"
-    more = f" and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
-    return f"Known: {', '.join(known[:MOST_NAMES])}{more}."
+    return f"Known: {list_some(known, MOST_NAMES)}."
+
+
+def list_some(names: Sequence[str], most: int) -> str:
+    """List the first names, and count the others.
+
+    Example:
+        >>> list_some(["br", "pcc", "set-rnn"], 2)
+        'br, pcc and 1 more'
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def is_full_gpu(error: BaseException | None) -> bool:

@@ -30,7 +30,7 @@ from setrnn.cli.tables import prepared_table, statistics_tables
 from setrnn.cli.terminal import escape_controls, note, show, stdout, write_json
 from setrnn.data.disk import check_file_place
 from setrnn.data.example import Example
-from setrnn.data.hierarchy import describe_labels
+from setrnn.data.hierarchy import describe_fit
 from setrnn.data.prepared import Prepared
 from setrnn.data.read import BadRows, Dataset, write_examples, write_folder
 from setrnn.data.read.label_files import save_label_map
@@ -83,7 +83,7 @@ def info(
         language = statistics.language.language
         write_json(json, {"data": dataset.name, **asdict(statistics), "language": language})
     stdout.print(statistics_tables(statistics))
-    for line in [] if tree is None else describe_labels(tree, label_sets):
+    for line in [] if tree is None else describe_fit(tree, label_sets):
         show(line)
     note(f"Language: {statistics.language.describe()}")
     bad_rows.report()

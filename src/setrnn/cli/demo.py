@@ -20,7 +20,7 @@ from setrnn.cli.terminal import show, stdout
 from setrnn.data import newsroom
 from setrnn.data.disk import whole_file
 from setrnn.data.example import Example
-from setrnn.data.hierarchy import describe_labels
+from setrnn.data.hierarchy import describe_fit
 from setrnn.data.statistics import dataset_statistics
 from setrnn.errors import StoppedError
 from setrnn.metrics import MEASURES
@@ -91,7 +91,7 @@ def _show_data() -> None:
         f"different sets in train, and other ones in {test.unseen_share:.1%} of test."
     )
     label_sets = [each.labels for each in parts["train"]]
-    _print(" ".join(describe_labels(setrnn.read_hierarchy("newsroom"), label_sets)))
+    _print(" ".join(describe_fit(setrnn.read_hierarchy("newsroom"), label_sets)))
 
 
 def _open_model(folder: Path) -> Tagger:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 from reprlib import repr as shown
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from setrnn.data.example import Example
-from setrnn.data.labels import LabelVocabulary
-from setrnn.errors import DataError
+from setrnn.errors import DataError, list_some
 from setrnn.metrics import evaluate_label_sets
-
-if TYPE_CHECKING:
-    from setrnn.data.ragged import Ragged
 
 N_SHOWN = 5  # labels in a note
 MAX_ANCESTORS = 256  # of a label
@@ -142,67 +138,58 @@ class Hierarchy:
             raise ValueError(f"the hierarchy is damaged: {error!r:.80}") from error
 
 
-def count_open(
-    hierarchy: Hierarchy, label_sets: Ragged, labels: LabelVocabulary
-) -> tuple[int, tuple[str, str] | None]:
-    """Count the label sets, of ids, that lack an ancestor which is itself a label.
+def list_open(
+    hierarchy: Hierarchy, label_sets: Iterable[Collection[str]], labels: Collection[str]
+) -> list[tuple[str, str]]:
+    """Return what is missing in sets that lack an ancestor which is one of `labels`.
 
-    Return their number and an example: a label and the ancestor that is missing.
+    For each such set, return a label and its ancestor.
     """
-    names, index = labels.names, labels.index
-    above = [frozenset(index[a] for a in hierarchy.ancestors(name) if a in index) for name in names]
-    n_open, example = 0, None
-    for row in label_sets:
-        own = set(row.tolist())
-        missing = next(((label, above[label] - own) for label in own if above[label] - own), None)
-        if missing is not None:
-            n_open += 1
-            example = example or (names[missing[0]], names[min(missing[1])])
-    return n_open, example
+    above = {name: [a for a in hierarchy.ancestors(name) if a in labels] for name in labels}
+    gaps = (
+        next(((name, a) for name in row for a in above.get(name, ()) if a not in row), None)
+        for row in label_sets
+    )
+    return [gap for gap in gaps if gap is not None]
 
 
-def describe_fit(hierarchy: Hierarchy, labels: LabelVocabulary, label_sets: Ragged) -> list[str]:
-    """Say how a hierarchy fits the training documents; raise DataError if it names no label."""
-    n_open, example = count_open(hierarchy, label_sets, labels)
-    n_below = sum(any(a in labels.index for a in hierarchy.ancestors(n)) for n in labels.names)
-    unknown = [label for label in hierarchy.labels if label not in labels.index]
+def describe_fit(hierarchy: Hierarchy, label_sets: Sequence[Collection[str]]) -> list[str]:
+    """Say how a hierarchy fits the training documents; raise DataError if it names none of theirs.
+
+    Example:
+        >>> tree = Hierarchy({"football": ["sport"]})
+        >>> describe_fit(tree, [["sport", "football"], ["sport"]])[0][:46]
+        'Hierarchy: 1 of 2 labels are below another. Th'
+    """
+    labels = Counter(chain.from_iterable(label_sets))
+    gaps = list_open(hierarchy, label_sets, labels)
+    above = [hierarchy.ancestors(name) for name in labels]
+    n_below = sum(any(a in labels for a in row) for row in above)
+    unknown = [label for label in hierarchy.labels if label not in labels]
     if len(unknown) == len(hierarchy.labels):
+        most_frequent = max(labels, key=labels.__getitem__, default="")
         raise DataError(
             f"The hierarchy names none of the {len(labels):,} labels of the training documents: "
-            f"it has {shown(hierarchy.labels[0])}, they have {shown(labels.names[0])}. Write the "
+            f"it has {shown(hierarchy.labels[0])}, they have {shown(most_frequent)}. Write the "
             "labels as the documents do."
         )
     lines = []
     if unknown:
-        some = ", ".join(map(shown, unknown[:N_SHOWN]))
-        more = f" and {len(unknown) - N_SHOWN:,} more" if len(unknown) > N_SHOWN else ""
-        lines.append(f"The hierarchy names labels that no training document has: {some}{more}.")
+        some = list_some([*map(shown, unknown)], N_SHOWN)
+        lines.append(f"The hierarchy names labels that no training document has: {some}.")
     text = f"Hierarchy: {n_below:,} of {len(labels):,} labels are below another. "
-    if example is None:
+    if not gaps:
         text += "The training labels are closed upwards, so predictions are too."
-        if any(a not in labels.index for name in labels.names for a in hierarchy.ancestors(name)):
+        if any(a not in labels for row in above for a in row):
             text += f" But parents that no document has are not predicted: {CLOSE_ADVICE}"
-        lines.append(text)
-    else:
-        child, parent = map(shown, example)
-        lines.append(
-            f"{text}{n_open / len(label_sets):.1%} of the training documents have a label "
-            f"without one above it (such as {child} without {parent}), so predictions are not kept "
-            f"closed. {CLOSE_ADVICE}"
-        )
-    return lines
-
-
-def describe_labels(hierarchy: Hierarchy, label_sets: Sequence[Sequence[str]]) -> list[str]:
-    """Say how a hierarchy fits label sets that are given by their names.
-
-    Example:
-        >>> tree = Hierarchy({"football": ["sport"]})
-        >>> describe_labels(tree, [["sport", "football"], ["sport"]])[0][:46]
-        'Hierarchy: 1 of 2 labels are below another. Th'
-    """
-    labels = LabelVocabulary.from_counts(Counter(chain.from_iterable(label_sets)))
-    return describe_fit(hierarchy, labels, labels.encode(label_sets))
+        return [*lines, text]
+    child, parent = map(shown, gaps[0])
+    return [
+        *lines,
+        f"{text}{len(gaps) / len(label_sets):.1%} of the training documents have a label "
+        f"without one above it (such as {child} without {parent}), so predictions are not kept "
+        f"closed. {CLOSE_ADVICE}",
+    ]
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ import numpy.typing as npt
 from setrnn.config import TextSettings, from_dict, settings_hash
 from setrnn.data.disk import find_damage, seal_folder
 from setrnn.data.example import Example
-from setrnn.data.hierarchy import Hierarchy, count_open
+from setrnn.data.hierarchy import Hierarchy, list_open
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.subwords import load_text_encoder
@@ -157,8 +157,8 @@ class Prepared:
         found = Hierarchy.from_dict(self.description.get(HIERARCHY))
         if found is None:
             return None
-        n_open, _ = count_open(found, self.split("train").labels, self.labels)
-        return replace(found, keeps_closed=n_open == 0)
+        label_sets = self.labels.sets(self.split("train").labels)
+        return replace(found, keeps_closed=not list_open(found, label_sets, self.labels.index))
 
     def seen_sets(self) -> Ragged:
         """Return the distinct label sets of train, of the documents whose labels are all known."""

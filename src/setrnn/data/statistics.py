@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
-from itertools import chain, islice
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from setrnn.data.text.languages import (
     detect_language,
 )
 from setrnn.data.text_hashes import Hashes, sampling_rank, string_hash, words_hash
+from setrnn.errors import list_some
 
 N_NAMES_SHOWN = 8  # labels in a warning
 DOCUMENTS_AT_ONCE = 4_096
@@ -81,12 +82,10 @@ class SplitStatistics:
             if n
         ]
         if self.unseen_labels:
-            n_more = len(self.unseen_labels) - N_NAMES_SHOWN
             found.append(
                 f"{name} has {_count(len(self.unseen_labels), 'label')} that training lacks "
                 f"({_count(sum(self.unseen_labels.values()), 'occurrence')}), which cannot be "
-                f"predicted: {', '.join(islice(self.unseen_labels, N_NAMES_SHOWN))}"
-                f"{f' and {n_more:,} more' if n_more > 0 else ''}."
+                f"predicted: {list_some([*self.unseen_labels], N_NAMES_SHOWN)}."
             )
         if self.n_documents == 0:
             return [*found, f"{name} has no documents."]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from setrnn import __version__
 from setrnn.config import AUTO
-from setrnn.errors import ModelError, printable
+from setrnn.errors import ModelError, list_some, printable
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 from setrnn.models.folder import GENERATED
 from setrnn.systems.rules import RULES
@@ -138,9 +138,7 @@ def _tabulate(notes: Mapping[str, Any]) -> dict[str, Mapping[str, float]]:
 
 
 def _list_labels(labels: Sequence[str]) -> str:
-    n_more = len(labels) - N_LABELS_SHOWN
-    more = f" and {n_more:,} more" if n_more > 0 else ""
-    return ", ".join(map(_code, labels[:N_LABELS_SHOWN])) + more
+    return list_some([*map(_code, labels)], N_LABELS_SHOWN)
 
 
 def _say_budget(minutes: float | None) -> str:

@@ -21,7 +21,7 @@ from setrnn.data.read import corpora, delimited, huggingface, jsonl, label_studi
 from setrnn.data.read.lines import decode, file_errors, file_stem, numbered_lines
 from setrnn.data.read.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split
 from setrnn.data.read.row import read_rows
-from setrnn.errors import DataError, nearest_name, printable, shown
+from setrnn.errors import DataError, list_some, nearest_name, printable, shown
 
 # Each is tried on a file or folder, in this order.
 READERS: dict[str, Format] = {
@@ -184,8 +184,8 @@ def _open_place(data: str | Path, options: ReadOptions, reader: str | None) -> D
         used = {file for split in splits.values() for file in split.files}
         if unread := [printable(table.name) for table in tables if table not in used]:
             note = (
-                f"Only {', '.join(splits)} of {path} are read, not {_list_some(unread)}. To read "
-                "other files too, name them."
+                f"Only {', '.join(splits)} of {path} are read, not {list_some(unread, N_SHOWN)}. "
+                "To read other files too, name them."
             )
             splits = {part: _add_note(split, note) for part, split in splits.items()}
         return Dataset(path.resolve().name if path.is_dir() else file_stem(path), place, splits)
@@ -321,13 +321,8 @@ def _rename(
         kept = tuple(label for label in unknown if label not in labels)  # a given label is known
         yield replace(example, labels=labels, unknown=kept)
     if unused and bad_rows is not None:
-        names = _list_some([shown(label) for label in unused])
+        names = list_some([shown(label) for label in unused], N_SHOWN)
         bad_rows.note(f"The label map has labels that do not occur: {names}.")
-
-
-def _list_some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - N_SHOWN:,} more" if len(names) > N_SHOWN else ""
-    return ", ".join(names[:N_SHOWN]) + more
 
 
 def _nothing_found(path: Path, reader: str | None) -> DataError:

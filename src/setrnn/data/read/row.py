@@ -10,11 +10,9 @@ from typing import Any, TypeVar
 from setrnn.data.example import Example, KnownLabels, rename_labels
 from setrnn.data.read.lines import RowProblem
 from setrnn.data.read.reader import BadRows, ReadOptions
-from setrnn.errors import DataError, printable, shown
+from setrnn.errors import MOST_NAMES, DataError, list_some, printable, shown
 
 Row = TypeVar("Row")
-
-N_NAMES = 20  # columns in a message
 
 # What such columns are often called.
 USUAL_NAMES = {
@@ -133,8 +131,7 @@ def suggest_names(name: str, columns: Iterable[str]) -> str:
     near += [each for each in plain if name.casefold() in each]
     near += [each for each in USUAL_NAMES.get(name, ()) if each in plain]
     advice = f" Did you mean '{plain[near[0]]}'?" if near else ""
-    more = f" and {len(columns) - N_NAMES} more" if len(columns) > N_NAMES else ""
-    return printable(f"{', '.join(columns[:N_NAMES]) or 'none'}{more}.{advice}")
+    return printable(f"{list_some(columns, MOST_NAMES) or 'none'}.{advice}")
 
 
 def id_text(name: str, value: object) -> str:

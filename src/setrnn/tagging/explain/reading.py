@@ -7,6 +7,7 @@ from math import fsum
 from typing import TYPE_CHECKING
 
 from setrnn.data.text.alignment import AS_NUMBER, AS_UNKNOWN, CUT, STOP_WORD
+from setrnn.errors import list_some
 
 if TYPE_CHECKING:
     from setrnn.tagging.explain.explain import Explanation
@@ -60,6 +61,4 @@ def _count(n: int, what: str) -> str:
 
 def _join_names(names: Sequence[str], most: int = 8) -> str:
     """Join the first few names, each once."""
-    distinct = list(dict.fromkeys(names))
-    more = f" and {len(distinct) - most:,} more" if len(distinct) > most else ""
-    return ", ".join(distinct[:most]) + more
+    return list_some([*dict.fromkeys(names)], most)

@@ -276,7 +276,7 @@ def note_labels(prepared: Prepared, forgotten: float) -> None:
     """Report how the hierarchy fits the labels, and what is made of unknown labels."""
     train = prepared.split("train")
     if prepared.hierarchy is not None and len(prepared.labels):
-        for line in describe_fit(prepared.hierarchy, prepared.labels, train.labels):
+        for line in describe_fit(prepared.hierarchy, prepared.labels.sets(train.labels)):
             log.info(line)
     if train.unknown is None:
         return

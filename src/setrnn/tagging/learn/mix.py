@@ -16,7 +16,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.text.joint import join_encoders, join_rows, split_rows
 from setrnn.data.text.words import TextEncoder
 from setrnn.data.text_hashes import Hashes, join_hashes
-from setrnn.errors import ConfigError
+from setrnn.errors import ConfigError, list_some
 from setrnn.models.card import note_training
 from setrnn.models.folder import check_model_place
 from setrnn.models.hub import name_place
@@ -195,9 +195,7 @@ def _check_labels(names: Sequence[str], taggers: Sequence[Tagger]) -> None:
 
 def list_names(names: Iterable[str]) -> str:
     """Write the first few names, and how many more there are."""
-    ranked = sorted(names)
-    more = f" and {len(ranked) - NAMES_SHOWN:,} more" if len(ranked) > NAMES_SHOWN else ""
-    return ", ".join(f"'{name:.40}'" for name in ranked[:NAMES_SHOWN]) + more
+    return list_some([f"'{name:.40}'" for name in sorted(names)], NAMES_SHOWN)
 
 
 def join(members: Sequence[Tagger], weights: Weights | None = None) -> Tagger:
