@@ -10,9 +10,8 @@ them.
 
 from __future__ import annotations
 
-import gzip
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -25,7 +24,7 @@ from setrnn.config import VectorSettings, settings_hash, to_dict
 from setrnn.data.disk import locked, temporary_folder, whole_file
 from setrnn.data.prepared import UNLABELLED, Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.data.read.lines import file_errors
+from setrnn.data.read.lines import numbered_lines
 from setrnn.data.text.words import (
     FEATURE_PREFIX,
     NUMBER,
@@ -54,6 +53,7 @@ SUBSAMPLING = 1e-4
 
 DIGITS = tuple("0123456789")
 UNKNOWN_IN_FILES = "<unk>"  # in those of GloVe
+MAX_LINE_BYTES = 1 << 20  # of a file of vectors
 
 Vectors: TypeAlias = npt.NDArray[np.float32]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -307,13 +307,26 @@ def _read(prepared: Prepared, settings: VectorSettings, report: Report) -> Vecto
 def _read_file(file: Path, rows: Mapping[str, int], dimensions: int) -> tuple[Vectors, Mask]:
     """Read the vectors of the words in `rows`; return them and whether each row was found.
 
-    Each line has a word and its numbers. The file may have the header of word2vec, and may be
-    compressed (.gz). A word that the file has only in capitals gets the first such vector.
+    Each line has a word and its numbers; words with spaces, of which GloVe has a few, are left
+    out. The file may have the header of word2vec, and may be compressed (.gz). A word that the
+    file has only in capitals gets the first such vector.
     """
     vectors = np.zeros((max(rows.values()) + 1, dimensions), dtype=np.float32)
     is_found = np.zeros(len(vectors), dtype=np.bool_)
     is_exact = np.zeros(len(vectors), dtype=np.bool_)
-    for place, fields in _list_lines(file, dimensions):
+    n_expected = n_lines = 0
+    for number, line in numbered_lines(file, MAX_LINE_BYTES):
+        fields = line.split()
+        if number == 1 and (n_expected := _read_header(file, fields, dimensions)):
+            continue
+        n_lines += bool(fields)
+        if 0 < len(fields) <= dimensions:
+            raise DataError(
+                f"{file} line {number}: {dimensions} numbers were expected after the word, found "
+                f"{len(fields) - 1}. Correct or remove the line."
+            )
+        if len(fields) != dimensions + 1:
+            continue
         word = fields[0].decode(errors="replace")
         word = UNKNOWN if word == UNKNOWN_IN_FILES else word
         exact_row = rows.get(word)
@@ -323,41 +336,31 @@ def _read_file(file: Path, rows: Mapping[str, int], dimensions: int) -> tuple[Ve
         try:
             vectors[row] = np.array(fields[1:], dtype=np.float32)
         except ValueError as error:
-            raise DataError(f"{place}: {error}. Expected a word and its numbers.") from error
+            raise DataError(
+                f"{file} line {number}: {error}. Expected a word and its numbers."
+            ) from error
         if not np.isfinite(vectors[row]).all():
-            raise DataError(f"{place}: a vector must hold finite numbers.")
+            raise DataError(f"{file} line {number}: a vector must hold finite numbers.")
         is_found[row], is_exact[row] = True, exact_row is not None
+    if not n_lines or n_lines < n_expected:
+        raise DataError(f"{file} is cut short: {n_lines:,} vectors instead of {n_expected:,}.")
     return vectors, is_found
 
 
-def _list_lines(file: Path, dimensions: int) -> Iterator[tuple[str, list[bytes]]]:
-    """Yield the place and the fields of each line, without words that have spaces in GloVe."""
-    n_expected = n_found = 0
-    opener = gzip.open if file.suffix == ".gz" else open
-    with file_errors(file), opener(file, "rb") as stream:
-        for number, line in enumerate(stream, 1):
-            fields = line.split()
-            if number == 1:
-                is_header = len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit()
-                n_expected, width = map(int, fields) if is_header else (0, len(fields) - 1)
-                if width != dimensions:
-                    raise ConfigError(
-                        f"{file} holds vectors of {width} dimensions, but vectors.dimensions is "
-                        f"{dimensions}. Set vectors.dimensions={width}, or give another file: text "
-                        "with a word and its numbers per line."
-                    )
-                if is_header:
-                    continue
-            if 0 < len(fields) <= dimensions:
-                raise DataError(
-                    f"{file} line {number}: {dimensions} numbers were expected after the word, "
-                    f"found {len(fields) - 1}. Correct or remove the line."
-                )
-            n_found += bool(fields)
-            if len(fields) == dimensions + 1:
-                yield f"{file} line {number}", fields
-    if not n_found or n_found < n_expected:
-        raise DataError(f"{file} is cut short: {n_found:,} vectors instead of {n_expected:,}.")
+def _read_header(file: Path, fields: Sequence[bytes], dimensions: int) -> int:
+    """Return the number of vectors that the first line announces; 0 if it is a vector itself.
+
+    Raise ConfigError if the file has vectors of other dimensions.
+    """
+    is_header = len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit()
+    n_expected, width = map(int, fields) if is_header else (0, len(fields) - 1)
+    if width != dimensions:
+        raise ConfigError(
+            f"{file} holds vectors of {width} dimensions, but vectors.dimensions is {dimensions}. "
+            f"Set vectors.dimensions={width}, or give another file: text with a word and its "
+            "numbers per line."
+        )
+    return n_expected
 
 
 def compose_vectors(prepared: Prepared, words: Vectors, is_new: Mask) -> Vectors:
