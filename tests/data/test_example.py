@@ -1,5 +1,3 @@
-import dataclasses
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,8 +38,3 @@ def test_any_iterable_of_strings_is_a_set():
     example = Example("1", "", iter(["a", "b", "a"]), features=[])
     assert (example.labels, example.features) == (("a", "b"), ())
     assert Example("1", "").labels == ()
-
-
-def test_an_example_cannot_be_changed():
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        Example("1", "t").text = "u"

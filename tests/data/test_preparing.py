@@ -113,18 +113,6 @@ def test_a_folder_of_something_else_is_not_replaced(tmp_path):
     assert precious.read_text() == "years of work"
 
 
-def test_every_document_is_reported_as_done(tmp_path, monkeypatch):
-    set_batch(monkeypatch, 4)
-    done = {}
-
-    def on_progress(event):
-        done[event.activity] = event.n_done
-
-    splits = {"train": partial(iter, examples_with(["a"] * 10)), "test": lambda: iter(())}
-    prepare(splits, tmp_path / "p", "small", EVERY_WORD, {}, on_progress)
-    assert done == {"vocabulary": 10, "train": 10}
-
-
 text = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 examples = st.lists(
     st.builds(

@@ -62,11 +62,6 @@ def test_split_is_counted_as_by_hand(statistics):
     assert (train.lengths.mean, train.lengths.max) == (2.0, 3)
 
 
-def test_texts_in_two_splits_are_counted_whatever_their_case_and_white_space(statistics):
-    assert statistics.splits["test"].n_shared_texts == {"train": 2, "valid": 0}
-    assert statistics.splits["valid"].n_shared_texts == {"train": 0}
-
-
 @given(examples_of_a_split, examples_of_a_split)
 @settings(deadline=None)
 def test_counts_equal_those_of_sets_held_in_memory(train, test):

@@ -6,14 +6,10 @@ import gzip
 
 import pytest
 
+from reading import read
 from setrnn.data.example import Example
-from setrnn.data.read import BadRows, ReadOptions, open_dataset
+from setrnn.data.read import BadRows, open_dataset
 from setrnn.errors import BadRowError, DataError
-
-
-def read(place, split="train", bad_rows=None, **options):
-    dataset = open_dataset(place, ReadOptions(**options))
-    return list(dataset.require(split).read(bad_rows or BadRows()))
 
 
 def write_pair(folder, stem, texts, labels):
@@ -23,7 +19,7 @@ def write_pair(folder, stem, texts, labels):
 
 def test_lines_of_two_aapd_files_make_documents(tmp_path):
     write_pair(tmp_path, "val", b"one two\r\nthree", b"cs.CV stat.ML\r\n\r\n")
-    assert read(tmp_path, "valid") == [
+    assert read(tmp_path, split="valid") == [
         Example("valid-1", "one two", ("cs.CV", "stat.ML")),
         Example("valid-2", "three"),
     ]
@@ -31,7 +27,7 @@ def test_lines_of_two_aapd_files_make_documents(tmp_path):
     write_pair(tmp_path, "test", b"one\n", b"cs.CV\n")
     assert sorted(open_dataset(tmp_path).splits) == ["test", "valid"]
     (tmp_path / "label_test").unlink()  # texts alone are enough where labels are not required
-    assert read(tmp_path, "test", require_labels=False) == [Example("test-1", "one")]
+    assert read(tmp_path, split="test", require_labels=False) == [Example("test-1", "one")]
 
 
 @pytest.mark.parametrize("policy", ["stop", "skip"])
@@ -85,7 +81,7 @@ def test_the_rcv1_test_part_joins_its_files_packed_or_not(tmp_path):
         (tmp_path / f"lyrl2004_tokens_test_pt{part}.dat.gz").write_bytes(record)
     qrels = b"".join(b"C15 %d 1\n" % part for part in range(4))
     (tmp_path / f"{QRELS}.gz").write_bytes(gzip.compress(qrels))
-    assert [example.id for example in read(tmp_path, "test")] == ["0", "1", "2", "3"]
+    assert [example.id for example in read(tmp_path, split="test")] == ["0", "1", "2", "3"]
 
 
 def test_rcv1_files_that_are_missing_or_there_twice_are_refused(tmp_path):
@@ -147,7 +143,7 @@ def test_the_reuters_split_follows_lewissplit_and_topics(tmp_path):
         Example("1", "TITLE 1\nBody", ("cocoa",)),
         Example("4", "TITLE 4\nBody"),
     ]
-    assert [example.id for example in read(tmp_path, "test")] == ["2"]
+    assert [example.id for example in read(tmp_path, split="test")] == ["2"]
 
 
 def test_reuters_texts_are_decoded_with_or_without_a_body(tmp_path):
@@ -177,7 +173,7 @@ def test_a_broken_reuters_record_costs_only_itself(tmp_path, case):
     write_reuters(tmp_path, reuters(1), broken, reuters(3), other)
     with pytest.raises(BadRowError, match=rf"^reut2-000\.sgm line 11: .*{says}"):
         read(tmp_path, max_row_bytes=500)
-    found = read(tmp_path, "train", BadRows("skip"), max_row_bytes=500)
+    found = read(tmp_path, BadRows("skip"), max_row_bytes=500)
     assert [example.id for example in found] == ["1", "3"]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from reading import read
 from setrnn.config import TextSettings
 from setrnn.data.cache import Source, prepared_path
 from setrnn.data.example import Example
@@ -37,11 +38,6 @@ def write(folder, **ids):
         rows = "".join(f"{each},text of {each} in {name},x\n" for each in own)
         (folder / f"{name}.csv").write_text(f"id,text,labels\n{rows}")
     return [folder / f"{name}.csv" for name in ids]
-
-
-def read(data, bad_rows=None, split="train", reader=None, **options):
-    dataset = open_dataset(data, ReadOptions(**options), reader)
-    return list(dataset.require(split).read(bad_rows or BadRows()))
 
 
 def ids(*arguments, **options):

@@ -7,6 +7,7 @@ import types
 
 import pytest
 
+from reading import read
 from setrnn.data.example import Example
 from setrnn.data.read import BadRows, open_dataset
 from setrnn.errors import BadRowError, DataError, MissingExtraError
@@ -45,10 +46,6 @@ def hub(monkeypatch):
     module.load_dataset = load_dataset
     monkeypatch.setitem(sys.modules, "datasets", module)
     return module
-
-
-def read(data, split="train", bad_rows=None):
-    return list(open_dataset(data).require(split).read(bad_rows or BadRows()))
 
 
 def test_splits_are_streamed_under_our_names(hub):

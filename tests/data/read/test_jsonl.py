@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
+from functools import partial
 
 import pytest
 
+import reading
+from reading import read
 from setrnn.data.example import Example, KnownLabels
-from setrnn.data.read import BadRows, ReadOptions, open_dataset
+from setrnn.data.read import BadRows
 from setrnn.errors import BadRowError, DataError
 
+read_bytes = partial(reading.read_bytes, name="train.jsonl")
 GOOD = b'{"id": "a", "text": "one", "labels": ["x"]}\n'
-
-
-def read(path, bad_rows=None, **options):
-    split = open_dataset(path, ReadOptions(**options)).require("train")
-    return list(split.read(bad_rows or BadRows()))
-
-
-def read_bytes(tmp_path, content, **options):
-    path = tmp_path / "train.jsonl"
-    path.write_bytes(content)
-    return read(path, **options)
 
 
 def test_rows_become_examples(tmp_path):

@@ -2,9 +2,9 @@
 
 import pytest
 
+from reading import read
 from setrnn.data.read import (
     BadRows,
-    ReadOptions,
     make_hierarchy,
     open_dataset,
     read_hierarchy,
@@ -23,11 +23,6 @@ def table(tmp_path):
     file = tmp_path / "train.csv"
     file.write_text("text,labels\nt,Dramas;Drama;TBD\nt,Comedies;Sports\nt,TBD\n")
     return file
-
-
-def read(file, bad_rows=None, **options):
-    split = open_dataset(file, ReadOptions(**options)).require("train")
-    return list(split.read(bad_rows or BadRows()))
 
 
 def test_a_map_renames_merges_and_drops(table):

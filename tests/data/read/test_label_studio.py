@@ -6,8 +6,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from reading import read_bytes
 from setrnn.data.example import Example
-from setrnn.data.read import BadRows, ReadOptions, open_dataset, write_examples
+from setrnn.data.read import BadRows, open_dataset, write_examples
 from setrnn.data.read.label_studio import write_label_config, write_tasks
 from setrnn.errors import DataError
 
@@ -32,10 +33,7 @@ def task(*annotations, number=1, **data):
 
 
 def read(tmp_path, tasks, bad_rows=None, **options):
-    file = tmp_path / "export.json"
-    file.write_text(json.dumps(tasks), encoding="utf-8")
-    split = open_dataset(file, ReadOptions(**options)).require("train")
-    return list(split.read(BadRows() if bad_rows is None else bad_rows))
+    return read_bytes(tmp_path, json.dumps(tasks).encode(), "export.json", bad_rows, **options)
 
 
 def labels_of(tmp_path, *annotations, **options):
@@ -132,9 +130,8 @@ def test_json_min_is_read(tmp_path):
     ],
 )  # fmt: skip
 def test_other_files_are_refused_in_one_line(tmp_path, content, said):
-    (tmp_path / "export.json").write_bytes(content)
     with pytest.raises(DataError, match=said) as error:
-        list(open_dataset(tmp_path / "export.json").require("train").read(BadRows()))
+        read_bytes(tmp_path, content, "export.json")
     assert "\n" not in str(error.value)
 
 

@@ -7,20 +7,14 @@ import tracemalloc
 
 import pytest
 
+from reading import read_bytes
 from setrnn.data.example import Example
-from setrnn.data.read import BadRows, ReadOptions, open_dataset
+from setrnn.data.read import BadRows, open_dataset
 from setrnn.errors import BadRowError, DataError
 
 TABLE = "id,text,labels\r\na,café \u2013 naïve,x\r\nb,plain,y\r\n"
 EXAMPLES = [Example("a", "café \u2013 naïve", ("x",)), Example("b", "plain", ("y",))]
 GOOD = b'{"id": "a", "text": "one", "labels": ["x"]}\n'
-
-
-def read_bytes(tmp_path, content, name="train.csv", bad_rows=None, **options):
-    path = tmp_path / name
-    path.write_bytes(content)
-    split = open_dataset(path, ReadOptions(**options)).require("train")
-    return list(split.read(bad_rows or BadRows()))
 
 
 @pytest.mark.parametrize("name", ["train.csv", "train.csv.gz"])

@@ -6,14 +6,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from reading import read
 from setrnn.data.example import Example
-from setrnn.data.read import BadRows, ReadOptions, open_dataset
+from setrnn.data.read import BadRows
 from setrnn.errors import BadRowError, DataError
-
-
-def read(path, bad_rows=None, **options):
-    split = open_dataset(path, ReadOptions(**options)).require("train")
-    return list(split.read(bad_rows or BadRows()))
 
 
 def write(tmp_path, columns):
@@ -71,15 +67,6 @@ def test_a_wrong_column_is_refused_under_either_policy(tmp_path, columns, says):
         with pytest.raises(DataError, match=says) as caught:
             read(path, BadRows(policy))
         assert not isinstance(caught.value, BadRowError)
-
-
-def test_columns_of_other_types_have_no_row_that_can_be_read(tmp_path):
-    path = write(tmp_path, {"text": [1], "labels": [["x"]]})
-    with pytest.raises(BadRowError, match="row 1: 'text' must be a string, got 1"):
-        read(path)
-    path = write(tmp_path, {"text": ["t"], "labels": ["x"]})
-    with pytest.raises(DataError, match=r"1 rows skipped.*'labels' must be a list of strings"):
-        read(path, BadRows("skip"))
 
 
 def test_column_names_that_are_not_utf8_are_refused(tmp_path):

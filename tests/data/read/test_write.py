@@ -9,8 +9,9 @@ import os
 import pyarrow.parquet as pq
 import pytest
 
+from reading import read
 from setrnn.data.example import Example
-from setrnn.data.read import BadRows, open_dataset, write, write_examples
+from setrnn.data.read import write, write_examples
 from setrnn.data.read.write import neutralise, write_table
 from setrnn.errors import DataError
 
@@ -23,10 +24,6 @@ ROWS = [
     {"id": "1", "n": 1, "labels": ["a", "b"], "p": [0.5, 0.25], "ok": True, "mixed": 1},
     {"id": "2", "n": None, "labels": [], "p": [], "ok": False, "mixed": "x", "new": 'é\n"q"'},
 ]
-
-
-def read(file):
-    return list(open_dataset(file).require("train").read(BadRows()))
 
 
 def cells(file):

@@ -125,8 +125,8 @@ def test_lists_are_lower_case_composed_and_single_words():
         settle_language([], TextSettings(language="klingon"))
 
 
-def test_english_texts_keep_the_ids_that_they_had(tmp_path):
-    """The hash is that of the version before there were languages."""
+def test_english_texts_keep_their_ids():
+    """Other ids would be those of another model."""
     texts = [each.text for each in islice(newsroom.examples("train"), 300)]
     texts += ["Café naïve cafe\u0301 STRASSE Straße", "İstanbul I 2,500 東京タワー น้ำ don't"]
     settings, _ = settle_language(texts, TextSettings())
