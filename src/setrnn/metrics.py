@@ -53,6 +53,11 @@ def find_measure(name: str) -> str:
     return key
 
 
+def write_measure(value: float, measure: str) -> str:
+    """Write a value of a measure with as many digits as say something."""
+    return f"{value:.{4 if measure in LOWER_IS_BETTER else 3}f}"
+
+
 def is_better(value: float, other: float, measure: str) -> bool:
     """Return whether a value of a measure is better than another."""
     return value < other if measure in LOWER_IS_BETTER else value > other
@@ -381,9 +386,8 @@ def matching_pair(truth: Indicator, predicted: Indicator) -> tuple[Sparse, Spars
 
 def hide_labels(sets: Indicator, unknown: Indicator) -> Sparse:
     """Return sets without the labels that are not known."""
-    found = scipy.sparse.csr_array(sets)
-    kept = found.astype(np.int8) - found.multiply(unknown).astype(np.int8)
-    return as_indicator(scipy.sparse.csr_array(kept), "sets")
+    found = scipy.sparse.csr_array(sets).astype(np.int8)
+    return as_indicator(found - found.multiply(unknown), "sets")
 
 
 def _mark_unseen(unknown: Indicator, truth: Sparse) -> Sparse:

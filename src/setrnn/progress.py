@@ -40,7 +40,6 @@ class Progress:
     unit: str = "documents"
     detail: str = ""
     epoch: Epoch | None = None  # of a network in training
-    counts: str = ""  # what to show in place of n_done, such as "3/6 shards"
     part_of: str = ""  # the activity this one is part of, such as one run of many
 
     @property

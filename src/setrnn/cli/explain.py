@@ -6,12 +6,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from setrnn.cli.options import Device, JsonFile, Model, Rule
+from setrnn.cli.options import Device, JsonFile, Model, Rule, option
 from setrnn.cli.progress import load_model
 from setrnn.cli.tables import labels_text
 from setrnn.cli.terminal import note, stdout, write_json
@@ -29,31 +28,23 @@ NUMBERS = ("", "p")  # columns
 
 def explain(
     model: Model,
-    text: Annotated[str, typer.Option(help="The text to explain; - reads standard input.")],
+    text: Annotated[str, option("The text to explain; - reads standard input.")],
     features: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="A,B", help="The features of the text, separated by commas; may be repeated."
-        ),
+        option("The features of the text, separated by commas; may be repeated.", "A,B"),
     ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(help="Also write the explanation as an HTML page.", show_default=False),
-    ] = None,
+    html: Annotated[Path | None, option("Also write the explanation as an HTML page.")] = None,
     json: JsonFile = None,
-    top: Annotated[
-        int, typer.Option(help="How many to list; of sequences, at most the beam width.")
-    ] = 12,
+    top: Annotated[int, option("How many to list; of sequences, at most the beam width.")] = 12,
     rule: Rule = None,
     label: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="LABEL",
-            help="A label of a set to explain instead of the predicted one; may be repeated.",
+        option(
+            "A label of a set to explain instead of the predicted one; may be repeated.", "LABEL"
         ),
     ] = None,
     no_label: Annotated[
-        bool, typer.Option("--no-label", help="Explain the empty set instead of the predicted one.")
+        bool, option("Explain the empty set instead of the predicted one.", None, "--no-label")
     ] = False,
     device: Device = "auto",
 ) -> None:

@@ -311,14 +311,9 @@ class LimitOptions:
 
     def limits(self) -> Limits:
         """Return the limits; the model checks the labels."""
-        return setrnn.Limits(
-            self.min_labels,
-            self.max_labels,
-            self.only_seen,
-            self.require or (),
-            self.forbid or (),
-            self.closed,
-        )
+        sizes = self.min_labels, self.max_labels
+        labels = self.require or (), self.forbid or ()
+        return setrnn.Limits(*sizes, self.only_seen, *labels, self.closed)
 
 
 def expand(command: Callable[..., None]) -> Callable[..., None]:

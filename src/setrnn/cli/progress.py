@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -13,7 +13,7 @@ from rich.text import Text
 
 import setrnn
 from setrnn.cli.terminal import escape_line, note, stderr
-from setrnn.metrics import MEASURES
+from setrnn.metrics import MEASURES, write_measure
 from setrnn.progress import Epoch, OnProgress, Progress, count_up
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ STEP = 1000  # items between two reports
 
 # Short names, so that a row fits into 80 characters.
 COLUMNS = MEASURES | {"hamming_loss": "hamming", "subset_accuracy": "subset"}
+MIN_WIDTH = 6  # of a column
 
 
 @contextmanager
@@ -36,7 +37,7 @@ def terminal_progress() -> Iterator[OnProgress]:
     columns = (
         rich_progress.TextColumn("{task.description}", markup=False),
         rich_progress.BarColumn(bar_width=20),
-        rich_progress.TextColumn("{task.fields[detail]}", markup=False),
+        _Detail(table_column=Column(no_wrap=True)),
         _Time(table_column=Column(no_wrap=True)),  # on a narrow terminal, the bar gets shorter
     )
     with rich_progress.Progress(*columns, console=stderr, disable=not stderr.is_terminal) as bars:
@@ -71,6 +72,22 @@ class _Time(rich_progress.TimeRemainingColumn):
         return Text("left ") + super().render(task)
 
 
+class _Detail(rich_progress.ProgressColumn):
+    """Shows what is done, and how fast."""
+
+    def render(self, task: rich_progress.Task) -> Text:
+        """Render the column of one task."""
+        event: Progress = task.fields["event"]
+        if (epoch := event.epoch) is not None:
+            speed = f"{epoch.documents_per_second:,.0f} docs/s"
+            return Text(f"{epoch.activity}  loss {epoch.loss:.2f}  {speed}")
+        if event.detail:
+            return Text(event.detail)
+        of_total = "" if event.n_total is None else f" of {event.n_total:,.0f}"
+        speed = f"  {task.speed:,.0f}/s" if task.speed else ""
+        return Text(f"{event.n_done:,.0f}{of_total} {event.unit}{speed}")
+
+
 class _Display:
     """Shows each event when it comes."""
 
@@ -92,67 +109,45 @@ class _Display:
             note(f"{event.activity}: {event.detail}" if event.activity else event.detail)
         self._detail = event.detail
         if event.epoch is not None and event.epoch.scores is not None:
+            header, row = _write_epoch(event.epoch, event.epoch.scores)
             if event.activity not in self._with_header:
-                note(_write_header(event.epoch))
+                note(header)
                 self._with_header.add(event.activity)
-            note(_write_row(event.epoch))
+            note(row)
 
     def _show(self, event: Progress) -> None:
         """Show the bar of an activity, or move it."""
         task, description = self._tasks.get(event.activity), event.activity
         if event.epoch is not None:
             description += f", epoch {event.epoch.number}/{event.epoch.n_epochs}"
-        detail = _write_detail(event, None if task is None else self._speed(task))
         if task is None:
             for each in self._bars.tasks:  # an activity without a known end has ended by now
                 if each.total is None:
                     self._bars.update(each.id, total=each.completed)
             # A resumed run starts in the middle: what was done before is not part of the speed.
             task = self._bars.add_task(
-                description, total=event.n_total, completed=int(event.n_done), detail=detail
+                description, total=event.n_total, completed=int(event.n_done), event=event
             )
             self._tasks[event.activity] = task
         self._bars.update(
             task,
             description=description,
             completed=event.n_done,
-            detail=detail,
+            event=event,
             visible=not event.part_of or event.share < 1,
         )
 
-    def _speed(self, task: rich_progress.TaskID) -> float | None:
-        return next(each.speed for each in self._bars.tasks if each.id == task)
 
-
-def _write_detail(event: Progress, speed: float | None) -> str:
-    if event.epoch is not None:
-        epoch = event.epoch
-        speed_text = f"{epoch.documents_per_second:,.0f} docs/s"
-        return f"{epoch.activity}  loss {epoch.loss:.2f}  {speed_text}"
-    if event.detail:
-        return event.detail
-    if event.counts:  # the time left must fit beside it
-        return event.counts + (f", {speed:,.0f} {event.unit}/s" if speed else "")
-    of_total = "" if event.n_total is None else f" of {event.n_total:,.0f}"
-    speed_text = f"  {speed:,.0f}/s" if speed else ""
-    return f"{event.n_done:,.0f}{of_total} {event.unit}{speed_text}"
-
-
-def _columns(epoch: Epoch) -> dict[str, str]:
-    """Return the names of the measures that an epoch has."""
-    return {key: name for key, name in COLUMNS.items() if key in (epoch.scores or {})}
-
-
-def _write_header(epoch: Epoch) -> str:
-    names = _columns(epoch).values()
-    return "  ".join(["epoch", "loss".rjust(7), *names, "docs/s".rjust(7)])
-
-
-def _write_row(epoch: Epoch) -> str:
-    scores = epoch.scores or {}
-    cells = [f"{epoch.number}/{epoch.n_epochs}".rjust(5), f"{epoch.loss:7.3f}"]
-    for key, name in _columns(epoch).items():
-        digits = 4 if key == "hamming_loss" else 3
-        cells.append(f"{scores[key]:.{digits}f}".rjust(len(name)))
-    cells.append(f"{epoch.documents_per_second:7,.0f}")
-    return "  ".join(cells) + ("  best" if epoch.is_best else "")
+def _write_epoch(epoch: Epoch, scores: Mapping[str, float]) -> tuple[str, str]:
+    """Return the names of the columns, and the row of an epoch that has ended."""
+    cells = {"epoch": f"{epoch.number}/{epoch.n_epochs}", "loss": f"{epoch.loss:.3f}"}
+    cells |= {
+        name: write_measure(scores[key], key) for key, name in COLUMNS.items() if key in scores
+    }
+    cells["docs/s"] = f"{epoch.documents_per_second:,.0f}"
+    widths = [max(len(name), MIN_WIDTH) for name in cells]
+    header, row = (
+        "  ".join(each.rjust(width) for each, width in zip(texts, widths, strict=True))
+        for texts in (cells, cells.values())
+    )
+    return header, row + ("  best" if epoch.is_best else "")

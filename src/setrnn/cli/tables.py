@@ -15,7 +15,7 @@ from rich.text import Text
 
 from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 from setrnn.errors import printable
-from setrnn.metrics import LOWER_IS_BETTER, MEASURES
+from setrnn.metrics import LOWER_IS_BETTER, MEASURES, write_measure
 
 if TYPE_CHECKING:
     from setrnn.data.prepared import Prepared
@@ -89,8 +89,8 @@ def _wrap(name: str) -> str:
 def _measure(key: str, value: float | None, best: float | None, is_marked: bool) -> Text:
     if value is None:
         return Text()
-    digits = 4 if key in LOWER_IS_BETTER else 0 if key == "documents_per_second" else 3
-    return Text(f"{value:,.{digits}f}", "bold" if is_marked and value == best else "")
+    text = f"{value:,.0f}" if key == "documents_per_second" else write_measure(value, key)
+    return Text(text, "bold" if is_marked and value == best else "")
 
 
 def hierarchical_table(rows: Mapping[str, Mapping[str, Any]]) -> Table:

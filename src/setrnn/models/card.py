@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from setrnn import __version__
 from setrnn.config import AUTO
 from setrnn.errors import ModelError, list_some, printable
-from setrnn.metrics import LOWER_IS_BETTER, MEASURES
+from setrnn.metrics import LOWER_IS_BETTER, MEASURES, write_measure
 from setrnn.models.folder import GENERATED
 from setrnn.systems.rules import RULES
 
@@ -91,7 +91,7 @@ def write_readme(tagger: TrainedModel) -> str:
         "code": _code,
         "listed": _list_labels,
         "n": "{:,}".format,
-        "score": _write,
+        "score": write_measure,
         "within": _say_budget,
     }
     notes = tagger.notes
@@ -147,10 +147,6 @@ def _say_budget(minutes: float | None) -> str:
     return f"within {minutes:g} minute{'s' * (minutes != 1)}"
 
 
-def _write(value: float, measure: str) -> str:
-    return f"{value:.{4 if measure in LOWER_IS_BETTER else 3}f}"
-
-
 def _code(text: str) -> str:
     """Write a name so that Markdown shows it as it is."""
     return f"`{printable(text).replace('`', chr(39))}`"
@@ -189,7 +185,8 @@ def _say_choice(names: Sequence[str], fitted: Mapping[str, Any], measure: str) -
     weights = sorted(zip(fitted["weights"], names, strict=True), key=lambda each: -each[0])
     used = [(name, weight) for weight, name in weights if weight > 0]
     mixed, held_out, alone = (
-        _write(each, fitted["measure"]) for each in (fitted["mixture"], fitted["held_out"], alone)
+        write_measure(each, fitted["measure"])
+        for each in (fitted["mixture"], fitted["held_out"], alone)
     )
     if len(used) == 1:
         return f"Chosen by {measure} on valid ({mixed}): {used[0][0]} alone, no mixture was better."
