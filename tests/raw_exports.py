@@ -24,8 +24,6 @@ FILES = {
     "gamma.csv": ("\t", "utf-16", str.title),
 }
 LATIN = {"delta.csv": ("|", "cp1252", str.title)}
-OPTIONS = ("--text-field", "title,description", "--labels-field", "listed_in")
-OPTIONS += ("--id-field", "show_id", "--label-separator", ",")
 
 
 def write_exports(folder, n_rows=40, files=FILES):

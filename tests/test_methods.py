@@ -9,7 +9,7 @@ import setrnn
 from setrnn.config import TextSettings
 from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError
-from setrnn.methods import METHODS, find_method
+from setrnn.methods import METHODS
 from setrnn.model.decoders import find_decoder
 from setrnn.systems.registry import SYSTEMS, choose_rule, find_system
 from setrnn.systems.rules import RULES
@@ -98,18 +98,6 @@ def test_later_methods_are_networks_of_others_and_come_last():
     assert later == ["ocd-rnn", "seq2set-rnn", "greedy-order-rnn"]
     assert list(METHODS)[-len(later) :] == later
     assert all(METHODS[name].is_network and not METHODS[name].is_in_paper for name in later)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "right"), [("br-suport", "br-support"), ("BR", "br"), ("setrnn", "set-rnn")]
-)
-def test_an_unknown_method_is_refused_with_the_nearest_or_all(wrong, right):
-    with pytest.raises(ConfigError) as error:
-        find_method(wrong)
-    message = str(error.value)
-    assert f"'{wrong}'" in message
-    assert right in message
-    assert "\n" not in message
 
 
 @pytest.mark.parametrize("n_sets", [1, 5, 40])

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.metrics import (
@@ -31,7 +31,6 @@ def pairs(draw):
 
 
 @given(pairs())
-@settings(max_examples=150, deadline=None)
 def test_measures_equal_those_of_scikit_learn(pair):
     truth, predicted = pair.astype(int)
     scores = evaluate_sets(csr_array(truth), csr_array(predicted))

@@ -35,17 +35,6 @@ def test_every_script_says_how_it_is_called(script, monkeypatch, capsys):
     assert f"python benchmarks/{script.name}" in capsys.readouterr().out
 
 
-def test_cells_are_cut_compared_and_shown(tmp_path, capsys):
-    folder, out = str(tmp_path / "cells"), str(tmp_path / "out")
-    cells.main(["cut", folder, "newsroom", "--documents=100", "--words=8", "--valid=50"])
-    cell = exchange.read_data(tmp_path / "cells" / "newsroom-100-8")
-    assert [len(getattr(cell, part).texts) for part in exchange.PARTS] == [100, 50, 50]
-    assert max(len(text.split()) for text in cell.test.texts) == 8
-    cells.main(["run", folder, out, "--methods=br", "--device=cpu"])
-    cells.main(["table", out])
-    assert "| newsroom-100-8 | ." in capsys.readouterr().out
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     """Three parts of 60 documents, of which test has a label that train lacks."""

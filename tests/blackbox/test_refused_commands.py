@@ -4,6 +4,7 @@ import pytest
 
 NETWORK = "--method set-rnn --set vectors.source=none"
 CALIBRATE, EXPLAIN = "calibrate br data", "explain set-rnn --text goal"
+EXPORTS = "exports --text-field title --labels-field listed_in"
 KNOWN = "predict br texts.jsonl --out o.jsonl --present-field right"
 REFUSED = {
     # Arguments
@@ -92,13 +93,19 @@ REFUSED = {
     "data convert data no-model": "exists already",
     "data convert texts.jsonl texts.jsonl": "the input itself",
     "data convert bad.jsonl o.jsonl": "bad.jsonl line 1: 'labels' is missing",
+    "data convert bad.jsonl parts": "bad.jsonl line 1: 'labels' is missing",
+    "data info nowhere.jsonl --on-bad-row skip": "does not exist",
     "data split data parts": "keep it with --valid 0",
     "data split data/train.jsonl parts --seed -1": "'seed' must be between",
     "data choose br texts.jsonl --out texts.jsonl": "the input itself",
     "data choose br empty.jsonl --out o.csv": "documents",
     "data info exports": "it has show_id, title, ",
-    "data info exports --text-field title --labels-field listed_in": "--label-separator ','",
+    f"data info {EXPORTS}": "--label-separator ','",
+    f"train {EXPORTS} --method br --out m": "--label-separator ','",
+    f"evaluate br {EXPORTS} --json s.json": "--label-separator ','",
+    "train empty.jsonl --method br --out m --on-bad-row skip": "holds no documents",
     "serve no-model --port 0": "is not a model",
+    "serve br nowhere --port 0": "is not a model",
     "serve a/model b/model": "named 'model'",
 }
 

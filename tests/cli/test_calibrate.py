@@ -1,21 +1,9 @@
 import os
-from itertools import islice
 
 import pytest
 
-from setrnn.data import newsroom
-from setrnn.data.read import write_examples
 from setrnn.tagging.loading import load
 from setrnn.tagging.trust.acceptance import fit_acceptance
-
-
-@pytest.fixture(scope="module")
-def larger(tmp_path_factory):
-    """A folder whose valid part is large enough to calibrate on."""
-    folder = tmp_path_factory.mktemp("larger")
-    for split, size in {"train": 200, "valid": 120}.items():
-        write_examples(islice(newsroom.examples(split), size), folder / f"{split}.jsonl")
-    return folder
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_work(

@@ -65,13 +65,6 @@ def test_the_help_of_a_command_and_wrong_usage_import_no_heavy_library():
     assert result.returncode == 0, result.stderr.splitlines()[-1]
 
 
-def test_importing_the_package_imports_no_other():
-    code = "import sys; before = set(sys.modules); import setrnn; print(*set(sys.modules) - before)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    roots = {name.split(".")[0] for name in found.stdout.split()}
-    assert roots - set(sys.stdlib_module_names) == {"setrnn"}
-
-
 # Libraries that predicting does not need; torch imports its compiler only if something asks for it.
 NOT_TO_PREDICT = [
     "torch._dynamo",

@@ -12,19 +12,6 @@ def one_line(result):
     return result.error_lines[0]
 
 
-@pytest.mark.parametrize("other", ["none", "model"])
-def test_a_folder_that_is_no_model_is_refused_before_it_listens(setrnn, br_model, tmp_path, other):
-    (tmp_path / "model").mkdir()
-    result = setrnn("serve", br_model, tmp_path / other, "--port", "0")
-    assert "is not a model" in one_line(result)
-    assert "Listening" not in result.err
-
-
-def test_two_models_of_one_name_are_refused(setrnn, tmp_path):
-    result = setrnn("serve", tmp_path / "a" / "model", tmp_path / "b" / "model")
-    assert "named 'model'" in one_line(result)
-
-
 @pytest.mark.parametrize(
     ("option", "value", "code"),
     [

@@ -1,12 +1,9 @@
 """`setrnn train`: what it refuses, says and leaves behind."""
 
 import shutil
-from itertools import islice
 
 import pytest
 
-from setrnn.data import newsroom
-from setrnn.data.read import write_examples
 from setrnn.errors import DataError
 from setrnn.tagging.loading import load
 from small_taggers import SMALL_OVERRIDES
@@ -17,9 +14,6 @@ def test_a_valid_file_gives_a_valid_part(setrnn, corpus, tmp_path):
     result = setrnn(*arguments, "--valid", corpus / "valid.jsonl")
     assert "On the valid part" in result.out
     assert "set aside" not in result.err
-    result = setrnn(*arguments)
-    assert "On the valid part" in result.out
-    assert "set aside" in result.err
 
 
 def test_penalties_are_chosen_on_valid(setrnn, corpus, tmp_path):
@@ -66,15 +60,6 @@ def test_training_names_how_many_rows_were_skipped(setrnn, corpus, tmp_path):
         result = setrnn(*arguments, "--on-bad-row", "skip")
         assert result.code == 0, result.err
         assert "3 rows could not be read and were skipped" in result.err
-
-
-@pytest.fixture(scope="module")
-def larger(tmp_path_factory):
-    """A folder whose valid part is large enough to calibrate on."""
-    folder = tmp_path_factory.mktemp("larger")
-    for split, size in {"train": 200, "valid": 120}.items():
-        write_examples(islice(newsroom.examples(split), size), folder / f"{split}.jsonl")
-    return folder
 
 
 @pytest.mark.parametrize(

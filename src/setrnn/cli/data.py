@@ -143,7 +143,7 @@ def convert(
         if is_file:
             write_examples(next(iter(streams.values())), out)
         else:
-            write_folder(streams, out, _with_dot(to))
+            write_folder(streams, out, f".{to.removeprefix('.')}")
     note(f"Wrote {out}")
     bad_rows.report()
 
@@ -174,7 +174,7 @@ def split(
     bad_rows = BadRows(source.on_bad_row)
     with terminal_progress() as on_progress:
         streams = _watch_all(cut_train(dataset, shares, seed), bad_rows, on_progress)
-        n_documents = write_folder(streams, out, _with_dot(to))
+        n_documents = write_folder(streams, out, f".{to.removeprefix('.')}")
     sizes = ", ".join(f"{name} {n_documents[name]:,}" for name in shares)
     note(f"Wrote {out}: {sizes}" + "".join(f"; {name} unchanged" for name in kept))
     bad_rows.report()
@@ -284,7 +284,3 @@ def _keep_labels(
     for example in examples:
         label_sets.append(example.labels)
         yield example
-
-
-def _with_dot(suffix: str) -> str:
-    return suffix if suffix.startswith(".") else f".{suffix}"

@@ -32,9 +32,9 @@ from setrnn.metrics import MEASURES
 from setrnn.models.hub import name_place
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
-    from setrnn.tagging.measures import Evaluation
+    from setrnn.tagging.measures import AcceptedScores, Evaluation
 
 
 def evaluate(
@@ -77,58 +77,16 @@ def evaluate(
             allow_training_documents=allow_training_documents,
             on_progress=on_progress,
         )
-    evaluation = found[own]
-    values = {
-        "model": name_place(model),
-        "method": tagger.method,
-        "data": str(source),
-        "split": documents.split,
-        **evaluation.as_dict(),
-        "labels": [each.as_dict() for each in evaluation.labels],
-        "rules": {name: each.as_dict() for name, each in found.items()},
-    }
-    name = name_place(model)
+    evaluation, name = found[own], name_place(model)
     are_files = all(Path(place).is_file() for place in source.places)
     where = str(source) if are_files else f"{documents.split} of {source}"
     n_documents = evaluation.scores.n_documents
     show(f"{name} ({tagger.method}), rule {own}, on {where}: {n_documents:,} documents")
-    others = {each: found[each].as_dict() for each in found if each != own}
-    rows = {own: evaluation.as_dict(), **others}
-    if rule is None:
-        marked = {f"{each} (own)" if each == own else each: row for each, row in rows.items()}
-        table = measures_table("The measures by each prediction rule", marked)
-    else:
-        table = measures_table("", {name: values})
-    if evaluation.is_seen and not allow_training_documents:
-        table.caption = (
-            f"NOT ON NEW DOCUMENTS: the model was trained on about "
-            f"{evaluation.share_trained_on:.0%} of these. It will do worse on others."
-        )
-        table.caption_style = "bold yellow"
-    stdout.print(table)
-    if rule is None:
-        show(_describe_rules(rows, own))
-    if evaluation.hierarchical is not None:
-        stdout.print(hierarchical_table(rows))
-    ranks = [each for each in values if each.startswith(("precision@", "ndcg@"))]
-    stdout.print(
-        make_table(
-            "Labels ranked by probability",
-            [each.replace("ndcg", "nDCG") for each in ranks],
-            [[f"{values[each]:.3f}" for each in ranks]],
-        )
-    )
+    _show_measures(found, own, "" if rule is None else name, allow_training_documents)
     show(_describe_probabilities(evaluation))
     if evaluation.accepted is not None:
         assert tagger.calibration is not None
-        target = tagger.calibration.acceptance[own].target
-        stdout.print(accepted_table(evaluation.accepted, target))
-        if evaluation.accepted.accuracy_accepted_high < target and evaluation.accepted.n_accepted:
-            warn(
-                f"Fewer accepted predictions are right than the target {target:g} says. Were the "
-                "documents of the calibration like these, and not trained on? Calibrate again: "
-                "setrnn calibrate"
-            )
+        _show_accepted(evaluation.accepted, tagger.calibration.acceptance[own].target)
     if labels and evaluation.labels:
         stdout.print(label_scores_table(evaluation.labels, labels))
     if evaluation.scores.n_unseen_labels:
@@ -137,7 +95,57 @@ def evaluate(
             f"{evaluation.scores.n_unseen_label_occurrences:,} times: each counts as missed."
         )
     if json is not None:
+        values = {
+            "model": name,
+            "method": tagger.method,
+            "data": str(source),
+            "split": documents.split,
+            **evaluation.as_dict(),
+            "labels": [each.as_dict() for each in evaluation.labels],
+            "rules": {name: each.as_dict() for name, each in found.items()},
+        }
         write_json(json, values)
+
+
+def _show_measures(
+    found: Mapping[str, Evaluation], own: str, model: str, allow_training_documents: bool
+) -> None:
+    """Print the measures by all rules, or by the one that a model was asked to predict by."""
+    evaluation, rows = found[own], {own: found[own].as_dict()}
+    rows |= {rule: each.as_dict() for rule, each in found.items() if rule != own}
+    if model:
+        table = measures_table("", {model: rows[own]})
+    else:
+        marked = {f"{rule} (own)" if rule == own else rule: row for rule, row in rows.items()}
+        table = measures_table("The measures by each prediction rule", marked)
+    if evaluation.is_seen and not allow_training_documents:
+        table.caption = (
+            f"NOT ON NEW DOCUMENTS: the model was trained on about "
+            f"{evaluation.share_trained_on:.0%} of these. It will do worse on others."
+        )
+        table.caption_style = "bold yellow"
+    stdout.print(table)
+    if not model:
+        show(_describe_rules(rows, own))
+    if evaluation.hierarchical is not None:
+        stdout.print(hierarchical_table(rows))
+    ranks = {
+        name.replace("ndcg", "nDCG"): f"{value:.3f}"
+        for name, value in evaluation.ranking.as_dict().items()
+        if "@" in name
+    }
+    stdout.print(make_table("Labels ranked by probability", [*ranks], [[*ranks.values()]]))
+
+
+def _show_accepted(accepted: AcceptedScores, target: float) -> None:
+    """Print what is accepted; warn if fewer of it is right than was promised."""
+    stdout.print(accepted_table(accepted, target))
+    if accepted.n_accepted and accepted.accuracy_accepted_high < target:
+        warn(
+            f"Fewer accepted predictions are right than the target {target:g} says. Were the "
+            "documents of the calibration like these, and not trained on? Calibrate again: "
+            "setrnn calibrate"
+        )
 
 
 def _describe_rules(names: Collection[str], own: str) -> str:
