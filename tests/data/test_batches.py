@@ -1,5 +1,7 @@
 """Batches hold what the split holds, padded, in buckets of documents with similar lengths."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -147,6 +149,17 @@ def test_no_document_waits_for_one_that_is_much_longer(seed):
         assert (2 * lengths[rows] >= longest).all() or longest <= FEW_WORDS
     # Documents of few words share batches, whatever their lengths.
     assert len(batches) <= 200 / 64 + 2 + 4
+
+
+def test_parts_of_a_batch_keep_all_that_is_known_of_their_documents():
+    """Parts without the weights of unknown labels were trained as if these were absent."""
+    lists = Ragged.from_lists([[4], [7], [8]])
+    plain = make_batch(lists, lists, np.arange(3))
+    whole = replace(plain, log_odds=torch.rand(3, 9), log_weights=torch.rand(3, 9))
+    parts = [whole.part(0, 2), whole.part(2, 3)]
+    for name in ("tokens", "lengths", "labels", "set_sizes", "log_odds", "log_weights"):
+        joined = torch.cat([getattr(part, name) for part in parts])
+        assert torch.equal(joined, getattr(whole, name)), name
 
 
 def test_parts_of_a_batch_keep_the_sets_of_their_documents():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -50,7 +51,8 @@ class Batch:
         if documents is not None:
             sets = ((documents >= start) & (documents < stop)).nonzero()[:, 0]
             documents = documents[sets] - start
-        return Batch(
+        return replace(
+            self,
             rows=self.rows[own],
             tokens=self.tokens[own, :width],
             lengths=self.lengths[own],
@@ -59,20 +61,19 @@ class Batch:
             documents=documents,
             weights=None if self.weights is None else self.weights[sets],
             log_odds=None if self.log_odds is None else self.log_odds[own],
+            log_weights=None if self.log_weights is None else self.log_weights[own],
         )
 
     def to(self, device: torch.device) -> Batch:
         """Move the tensors, without waiting for the copy."""
         if device.type == "cpu":
             return self
-        tokens, lengths, labels = (
-            send(each, device) for each in (self.tokens, self.lengths, self.labels)
-        )
-        others = (
-            None if each is None else send(each, device)
-            for each in (self.documents, self.weights, self.log_odds, self.log_weights)
-        )
-        return Batch(self.rows, tokens, lengths, labels, self.set_sizes, *others)
+        sent: dict[str, Any] = {
+            name: send(each, device)
+            for name, each in vars(self).items()
+            if isinstance(each, Tensor) and name != "set_sizes"
+        }
+        return replace(self, **sent)
 
 
 def send(tensor: Tensor, device: torch.device) -> Tensor:

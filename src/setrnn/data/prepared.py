@@ -130,10 +130,8 @@ class Prepared:
             self.split(name)
 
     def _refuse_damage(self, is_hashed: Callable[[str], bool]) -> None:
-        damage = list(find_damage(self.folder, self.description["files"], is_hashed))
-        if damage:
-            more = f" (and {len(damage) - 1} more files)" if len(damage) > 1 else ""
-            raise DataError(f"{self.folder} is damaged: {damage[0]}{more}. {AGAIN}")
+        for problem in find_damage(self.folder, self.description["files"], is_hashed):
+            raise DataError(f"{self.folder} is damaged: {problem}. {AGAIN}")
 
     @cached_property
     def encoder(self) -> TextEncoder:
@@ -171,11 +169,7 @@ class Prepared:
             raise DataError(
                 f"{self.folder} has no '{name}' part: it holds {', '.join(self.splits)}."
             )
-        place, n_tokens, n_labels = (
-            self.folder / name,
-            self.description["n_tokens"],
-            self.description["n_labels"],
-        )
+        place, n_tokens = self.folder / name, self.description["n_tokens"]
         rows = {
             kind: Ragged(
                 _open_array(place / f"{kind}s.bin", dtype),
@@ -185,16 +179,16 @@ class Prepared:
         }
         hashes = _open_array(place / HASHES_FILE, np.uint64)
         if name not in self._checked:
+            n_labels, n_documents = self.description["n_labels"], self.description["n_documents"]
             limits = {
                 "token": (0, n_tokens),
                 "label": (0, n_labels + len(self.unseen_labels)),
                 "id": (0, 256),
                 "unknown": (ALL_OTHERS, n_labels),
             }
-            n_documents = self.description["n_documents"][name]
             is_sound = all(rows[kind].is_sound(*limits[kind]) for kind in rows)
             lengths = {len(hashes), *map(len, rows.values())}
-            if not is_sound or lengths != {n_documents} or not rows["label"].holds_sets():
+            if not is_sound or lengths != {n_documents[name]} or not rows["label"].holds_sets():
                 raise _damaged(self.folder, name)
             self._checked.add(name)
         unknown = rows["unknown"] if len(rows["unknown"].values) else None

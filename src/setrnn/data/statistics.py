@@ -22,7 +22,7 @@ from setrnn.data.text.languages import (
     FoundLanguage,
     detect_language,
 )
-from setrnn.data.text_hashes import Hashes, sampling_rank, string_hash, words_hash
+from setrnn.data.text_hashes import Hashes, sampling_rank, string_hash, text_hash
 from setrnn.errors import list_some
 
 N_NAMES_SHOWN = 8  # labels in a warning
@@ -177,7 +177,7 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
             words = example.text.split()
             lengths.append(len(words))
             if words:
-                texts += words_hash(words)
+                texts += text_hash(example.text)
             set_sizes[len(example.labels)] += 1
             label_frequencies.update(example.labels)
             label_sets += string_hash("\0".join(sorted(example.labels)))

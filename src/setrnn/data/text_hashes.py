@@ -36,12 +36,7 @@ def hash_texts(texts: Iterable[str]) -> Hashes:
 
 def text_hash(text: str) -> bytes:
     """Return a hash of a text that ignores case and white space."""
-    return words_hash(text.split())
-
-
-def words_hash(words: Sequence[str]) -> bytes:
-    """Return the hash of a text with these words."""
-    return string_hash(" ".join(words).lower())
+    return string_hash(" ".join(text.split()).lower())
 
 
 def sampling_rank(document_id: str, text: str) -> int:
