@@ -18,7 +18,7 @@ from setrnn.data.cache import Source, open_prepared
 from setrnn.data.disk import is_temporary
 from setrnn.data.example import Example
 from setrnn.data.prepared import Prepared
-from setrnn.data.read import write_examples
+from setrnn.data.read import ReadOptions, write_examples
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import DataError
 from setrnn.progress import log
@@ -154,15 +154,17 @@ def write_texts(file, *texts, labels=("secret",)):
     return file
 
 
-def test_texts_without_labels_become_a_part_whose_words_are_known(tmp_path):
+def test_texts_without_labels_become_a_part_whose_words_are_known(tmp_path, notes):
     train = write_texts(tmp_path / "train.jsonl", "rates rise", "rates fall", labels=("economy",))
     files = tuple(
         write_texts(tmp_path / f"{name}.jsonl", *([f"{name} storms"] * 3)) for name in ("a", "b")
     )
-    source = Source(str(train), unlabelled=files)
+    options = ReadOptions(label_map={"economy": "markets"})
+    source = Source(str(train), options, unlabelled=files)
     prepared = open_prepared(source, TextSettings(), tmp_path / "made")
     assert prepared.description["n_documents"] == {"train": 2, "unlabelled": 6}
-    assert prepared.labels.names == ("economy",)
+    assert prepared.labels.names == ("markets",)
+    assert notes.texts == [], "labels of the map need not occur in texts without labels"
     assert not prepared.unseen_labels
     assert "storms" in prepared.encoder.tokens
     assert len(prepared.split("unlabelled").labels.values) == 0

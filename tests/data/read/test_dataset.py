@@ -6,7 +6,6 @@ import io
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -213,16 +212,6 @@ def test_a_format_from_outside_may_read_addresses_instead_of_paths(monkeypatch):
     monkeypatch.setitem(READERS, "toy", Format(finder=find, prefix="toy:"))
     assert open_dataset("toy:news").name == "news"
     assert read("toy:news") == [Example("1", "news")]
-
-
-def test_the_format_that_the_docs_add_can_be_read(tmp_path, monkeypatch):
-    docs = Path(__file__).parents[3] / "docs" / "data.md"
-    block = docs.read_text(encoding="utf-8").rpartition("```python\n")[2].partition("```")[0]
-    monkeypatch.setitem(READERS, "lines", READERS["jsonl"])  # removed at the end
-    exec(block, {})
-    (tmp_path / "news.lines").write_text("Rates rise | economy markets\n")
-    (example,) = read(tmp_path / "news.lines")
-    assert (example.text, example.labels) == ("Rates rise", ("economy", "markets"))
 
 
 def test_files_a_glob_and_a_folder_give_the_same_documents(tmp_path):

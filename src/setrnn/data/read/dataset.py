@@ -300,7 +300,8 @@ def _finish(split: Split, name: str, options: ReadOptions, is_first: bool = Fals
             )
         examples = chain([first], examples)
         if options.label_map:
-            examples = _rename(examples, options.label_map, bad_rows if is_first else None)
+            is_checked = is_first and options.require_labels
+            examples = _rename(examples, options.label_map, bad_rows if is_checked else None, name)
         close = iter if options.hierarchy is None else options.hierarchy.close_examples
         yield from close(examples)
 
@@ -308,9 +309,9 @@ def _finish(split: Split, name: str, options: ReadOptions, is_first: bool = Fals
 
 
 def _rename(
-    examples: Iterable[Example], label_map: Mapping[str, str], bad_rows: BadRows | None
+    examples: Iterable[Example], label_map: Mapping[str, str], bad_rows: BadRows | None, name: str
 ) -> Iterator[Example]:
-    """Rename the labels of documents; note the labels of the map that do not occur."""
+    """Rename the labels of documents; note the labels of the map that none of them has."""
     unused = dict.fromkeys(label_map)
     for example in examples:
         for label in example.labels:
@@ -322,7 +323,7 @@ def _rename(
         yield replace(example, labels=labels, unknown=kept)
     if unused and bad_rows is not None:
         names = list_some([shown(label) for label in unused], N_SHOWN)
-        bad_rows.note(f"The label map has labels that do not occur: {names}.")
+        bad_rows.note(f"{name} has none of these labels of the label map: {names}.")
 
 
 def _nothing_found(path: Path, reader: str | None) -> DataError:
