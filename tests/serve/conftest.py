@@ -33,17 +33,3 @@ def client(served):
     """A client of an application in this process."""
     with TestClient(make_app(Registry.of(*served))) as client:
         yield client
-
-
-@pytest.fixture
-def client_of(served):
-    """Make a client of an application with settings of its own."""
-    clients = []
-
-    def make(**options):
-        clients.append(TestClient(make_app(Registry.of(*served), **options)))
-        return clients[-1].__enter__()
-
-    yield make
-    for each in clients:
-        each.__exit__(None, None, None)

@@ -6,6 +6,7 @@ import time
 
 import pytest
 from asgi import asked, leaving, part, tag_body, until
+from fastapi.testclient import TestClient
 
 from setrnn.errors import ConfigError
 from setrnn.serve.app import make_app
@@ -123,16 +124,17 @@ def test_every_place_that_is_wrong_is_named(client):
     assert places == {"#/texts/1", "#/top", "#/tops"}
 
 
-def test_limits_of_the_service_can_be_set(client_of):
-    client = client_of(settings=ServeSettings(max_texts=70, max_words=5))
-    for texts, status in (
-        (["x"] * 70, 200),
-        (["x"] * 71, 422),
-        (["a b c d e"], 200),
-        (["x", "a b c d e f"], 422),
-    ):
-        assert client.post("/v1/tag", json={"texts": texts}).status_code == status
-    texts = client.get("/openapi.json").json()["components"]["schemas"]["TagRequest"]
+def test_limits_of_the_service_can_be_set(served):
+    settings = ServeSettings(max_texts=70, max_words=5)
+    with TestClient(make_app(Registry.of(*served), settings)) as client:
+        for texts, status in (
+            (["x"] * 70, 200),
+            (["x"] * 71, 422),
+            (["a b c d e"], 200),
+            (["x", "a b c d e f"], 422),
+        ):
+            assert client.post("/v1/tag", json={"texts": texts}).status_code == status
+        texts = client.get("/openapi.json").json()["components"]["schemas"]["TagRequest"]
     assert texts["properties"]["texts"]["maxItems"] == 70
 
 
@@ -194,16 +196,24 @@ async def test_all_bodies_together_are_bounded(served):
     await app.state.service.batchers["recurrent"].close()
 
 
-@pytest.fixture
-def file(tmp_path):
-    file = tmp_path / "keys"
-    file.write_text(f"{KEY}\n{OTHER}\n")
-    return file
+def write_keys(folder):
+    (folder / "keys").write_text(f"{KEY}\n{OTHER}\n")
+    return folder / "keys"
 
 
-@pytest.fixture
-def closed(client_of, file):
-    return client_of(keys=ApiKeys(file))
+@pytest.fixture(scope="module")
+def closed(served, tmp_path_factory):
+    """A client of an application that asks for a key."""
+    keys = ApiKeys(write_keys(tmp_path_factory.mktemp("keys")))
+    with TestClient(make_app(Registry.of(*served), keys=keys)) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def local(served):
+    """A client of an application for this machine and one other name."""
+    with TestClient(make_app(Registry.of(*served), hosts=["Tags.example"])) as client:
+        yield client
 
 
 @pytest.mark.parametrize(
@@ -249,7 +259,8 @@ def test_the_description_says_which_paths_need_a_key(closed, client):
     assert "securitySchemes" not in client.get("/openapi.json").json()["components"]
 
 
-def test_keys_are_reloaded_or_stay(file):
+def test_keys_are_reloaded_or_stay(tmp_path):
+    file = write_keys(tmp_path)
     keys = ApiKeys(file)
     file.write_text(OTHER)
     keys.load()
@@ -296,7 +307,7 @@ def test_a_file_without_good_keys_is_refused(tmp_path, content, said):
     ],
 )
 @pytest.mark.parametrize("path", ["/v1/models", "/", "/healthz"])
-def test_a_name_that_another_site_led_here_is_refused(client_of, host, status, path):
-    answer = client_of(hosts=["Tags.example"]).get(path, headers={"Host": host})
+def test_a_name_that_another_site_led_here_is_refused(local, host, status, path):
+    answer = local.get(path, headers={"Host": host})
     assert answer.status_code == status
     assert status == 200 or answer.json()["type"] == "urn:setrnn:problem:other-host"

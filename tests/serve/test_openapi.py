@@ -77,7 +77,7 @@ def tried(operation, mode, check):
 
     @seed(0)
     @settings(
-        max_examples=40,
+        max_examples=25,
         database=None,
         deadline=None,
         phases=[Phase.explicit, Phase.generate],

@@ -121,8 +121,8 @@ def test_a_replaced_folder_is_picked_up_without_dropping_a_request(service, tagg
 def test_what_is_in_flight_is_finished_before_the_end(folder, tmp_path):
     options = "--batch", "16", "--workers", "1"
     with running(tmp_path / "log", folder, *options, early=signal.SIGHUP) as service:
-        with asked_by(service, 8) as asking:
-            while service.n_waiting < 128:
+        with asked_by(service, 4) as asking:
+            while service.n_waiting < 64:
                 assert not all(each.done() for each in asking)
             assert service.end() == 0, service.printed
             answers = [each.result() for each in asking]
@@ -150,8 +150,8 @@ def test_signals_that_come_early_stop_it(folder, tmp_path, number):
 
 def test_an_end_at_once_is_not_said_to_be_a_good_one(folder, tmp_path):
     with running(tmp_path / "log", folder, "--batch", "1", "--workers", "1") as service:
-        with asked_by(service, 32) as asking:
-            while service.n_waiting < 1_024:
+        with asked_by(service, 8) as asking:
+            while service.n_waiting < 256:
                 assert not all(each.done() for each in asking)
             service.process.send_signal(signal.SIGINT)
             while is_listening(service.port):  # until it has begun to stop
