@@ -127,6 +127,7 @@ def test_marginals_are_those_of_the_library(client, served, test_texts, model, r
     tagger = next(each for each in served if each.name == model).tagger
     asked = {"texts": test_texts[:9], "marginals": True, "rule": rule, "model": model}
     answer = client.post("/v1/tag", json=asked)
+    assert answer.json()["model"]["name"] == model
     wanted, plain = tagger.marginals(test_texts[:9]), tagger.tag(test_texts[:9], rule)
     for row, missing, predicted, found in zip(
         wanted.probs, wanted.missing_mass, plain, answer.json()["predictions"], strict=True
@@ -206,12 +207,6 @@ def test_models_are_listed_the_default_one_first(client, served):
     assert second["can_explain"]
     assert second["rules"] == ["set", "f1", "hamming"]
     assert second["data"] == "newsroom, synthetic"
-
-
-def test_a_model_is_asked_by_its_name(client):
-    answer = client.post("/v1/tag", json={"texts": [TEXT], "model": "classical"})
-    assert answer.json()["model"]["method"] == "br"
-    assert answer.headers["X-Model-Version"] == "version-two"
 
 
 def test_labels_are_found_by_prefix(client, tagger):

@@ -19,7 +19,6 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -211,27 +210,11 @@ def copy_model(folder: Path, target: Path, setrnn: str) -> None:
 
 
 def load_model(folder: Path) -> SavedModel:
-    """Read a model folder, after checking that it is complete and undamaged.
-
-    If another process replaces the model meanwhile, the new one is read.
-    """
-    before = _stamp(recovered(folder))
+    """Read a model folder, after checking that it is complete and undamaged."""
     try:
-        return _read_model(folder)
-    except (ModelError, OSError):
-        if _stamp(recovered(folder)) == before:
-            raise
-        return _read_model(folder)
-
-
-def _stamp(folder: Path) -> list[tuple[int, int]]:
-    """Return what changes when another process replaces the model or its calibration."""
-    stamps = []
-    for name in (CONFIG, CALIBRATION):
-        with suppress(OSError):
-            status = (folder / name).stat()
-            stamps.append((status.st_ino, status.st_mtime_ns))
-    return stamps
+        return _read_model(recovered(folder))
+    except (ModelError, OSError):  # it may have been replaced by another process meanwhile
+        return _read_model(recovered(folder))
 
 
 def read_version(folder: Path) -> str:

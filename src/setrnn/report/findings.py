@@ -15,7 +15,7 @@ from setrnn.comparison.statistics import LEVEL, Difference, Entry, holm
 from setrnn.metrics import MEASURES
 from setrnn.report.study import CLASSICAL, RECURRENT, Study, Values
 from setrnn.report.table import Column, Estimate, Table
-from setrnn.report.wording import format_change, format_p, format_score
+from setrnn.report.wording import format_change, format_p_value, format_score
 
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "not shown"
 PAPERS_MEASURES = ("instance_f1", "label_f1")
@@ -75,10 +75,6 @@ def findings_table(findings: Sequence[Finding]) -> Table:
         found = finding.difference
         return Estimate(found.mean, low=found.low, high=found.high)
 
-    def p_value(finding: Finding) -> Estimate:
-        p = finding.difference.p
-        return Estimate(p, text=format_p(p).removeprefix("p ").removeprefix("= "))
-
     return Table(
         name="findings",
         title="The paper's findings",
@@ -94,7 +90,7 @@ def findings_table(findings: Sequence[Finding]) -> Table:
             Column("comparison", lambda each: str(each.compared)),
             Column("measure", lambda each: str(each.measure)),
             Column("difference", difference, format_change),
-            Column("p", p_value),
+            Column("p", lambda each: float(each.difference.p), format_p_value),
             Column("verdict", lambda each: str(each.verdict)),
         ],
         rows=findings,

@@ -22,7 +22,7 @@ from setrnn.report.table import Column, Estimate, Table, Value
 from setrnn.report.wording import (
     format_change,
     format_documents,
-    format_p,
+    format_p_value,
     format_score,
 )
 
@@ -197,10 +197,6 @@ def _difference_columns(study: Study, measure: str, entries: Sequence[Entry]) ->
         text = format_change(each.mean) + (" *" if each.p < LEVEL else "")
         return Estimate(each.mean, low=each.low, high=each.high, text=text)
 
-    def p_value(pair: Pair) -> Value:
-        text = format_p(found[pair].p).removeprefix("p = ").removeprefix("p ")
-        return Estimate(found[pair].p, tests=len(found), text=text)
-
     def needed(pair: Pair) -> Value:
         if found[pair].p < LEVEL:
             return None
@@ -210,7 +206,11 @@ def _difference_columns(study: Study, measure: str, entries: Sequence[Entry]) ->
 
     return [
         Column(header, difference, format_change),
-        Column(f"{header} p", p_value),
+        Column(
+            f"{header} p",
+            lambda pair: Estimate(found[pair].p, tests=len(found)),
+            format_p_value,
+        ),
         Column(f"{header} documents", needed),
     ]
 

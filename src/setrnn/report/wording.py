@@ -32,6 +32,11 @@ def format_p(p: float) -> str:
     return "p < .001" if p < 0.001 else f"p = {format_score(p)}"
 
 
+def format_p_value(p: float) -> str:
+    """Write a p-value in a column of them: .012, or < .001."""
+    return format_p(p).removeprefix("p ").removeprefix("= ")
+
+
 def format_documents(n: float) -> str:
     """Write an estimated number of documents with two digits: 5,300, or over 1,000,000."""
     if n > MAX_ESTIMATED:

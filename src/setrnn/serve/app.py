@@ -24,9 +24,9 @@ from setrnn.serve import label_studio
 from setrnn.serve.batching import Batcher, default_workers
 from setrnn.serve.observation import Metrics, Observe
 from setrnn.serve.problems import (
+    HANDLERS,
     PROBLEM,
     ProblemError,
-    add_problem_handlers,
     describe_problems,
     problem_response,
 )
@@ -105,6 +105,7 @@ def make_app(
     app = FastAPI(
         routes=routes,  # included, each request would be matched twice
         lifespan=lifespan,
+        exception_handlers=HANDLERS,
         telemetry=NO_TELEMETRY,
         docs_url=None,
         redoc_url=None,
@@ -114,7 +115,6 @@ def make_app(
     page = StaticFiles(directory=PAGE)
     app.mount(PAGE_FILES, page)
     app.add_route("/", index, ["GET"])
-    add_problem_handlers(app)
     app.openapi = cache(partial(_describe, app, settings, keys is not None))  # type: ignore[method-assign]
     paths = {each.path for each in app.routes if isinstance(each, Route)}
     app.add_middleware(  # requests pass the last one added first

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
@@ -97,24 +97,24 @@ def describe_problems(*kinds: str) -> dict[int | str, Any]:
     return found
 
 
-def add_problem_handlers(app: FastAPI) -> None:
-    """Report every error of the application in this form."""
-
-    def handle(kind: type[Exception], convert: Any) -> None:  # noqa: ANN401 (error -> problem)
-        async def answer(request: Request, error: Exception) -> Response:
-            return problem_response(convert(error))
-
-        app.add_exception_handler(kind, answer)
-
-    handle(ProblemError, lambda error: error)
-    handle(RequestValidationError, _of_validation)
-    handle(SetRNNError, lambda error: ProblemError("invalid", str(error)))
-    handle(HTTPException, _of_status)
+async def answer_error(request: Request, error: Exception) -> Response:
+    """Report an error of the application in this form."""
+    if isinstance(error, RequestValidationError):
+        error = invalid_request(error.errors())
+    elif isinstance(error, HTTPException):
+        error = _of_status(error)
+    elif not isinstance(error, ProblemError):
+        error = ProblemError("invalid", str(error))
+    return problem_response(error)
 
 
-def _of_validation(error: RequestValidationError) -> ProblemError:
-    """Report what pydantic found, and where, without the values."""
-    found = error.errors()
+HANDLERS: dict[int | type[Exception], Any] = dict.fromkeys(
+    (ProblemError, RequestValidationError, SetRNNError, HTTPException), answer_error
+)
+
+
+def invalid_request(found: Sequence[Any]) -> ProblemError:
+    """Report the errors that pydantic found, and where, without the values."""
     if found[0]["type"] == "json_invalid":
         return ProblemError("bad-json", _NOT_JSON)
     errors = [

@@ -7,7 +7,6 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import numpy as np
-from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import (
     BaseModel,
@@ -23,7 +22,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from setrnn.serve.observation import CLIENT_GONE
-from setrnn.serve.problems import ProblemError
+from setrnn.serve.problems import ProblemError, invalid_request
 from setrnn.systems.rules import RULES
 
 if TYPE_CHECKING:
@@ -211,7 +210,7 @@ def _parse(kind: TypeAdapter[Any], body: bytearray, max_nested: int) -> Any:  # 
         return kind.validate_json(plain)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
-    raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in found])
+    raise invalid_request([{**each, "loc": ("body", *each["loc"])} for each in found])
 
 
 def count_nested(body: bytes | bytearray) -> int:

@@ -62,11 +62,8 @@ class Server(uvicorn.Server):
         keys: ApiKeys | None,
         hosts: Collection[str] | None,
     ) -> None:
-        def n_open() -> int:
-            return len(self.server_state.connections)
-
         config = uvicorn.Config(
-            make_app(registry, settings, keys, hosts, n_open),
+            make_app(registry, settings, keys, hosts, lambda: len(self.server_state.connections)),
             http="httptools",
             ws="none",
             log_config=None,

@@ -2,6 +2,9 @@
 
 import json
 import shutil
+import socket
+import threading
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -18,13 +21,23 @@ SECONDS = 20  # to wait for what must come, on a busy machine
 
 @contextmanager
 def serving(registry, port=0, **options):
-    """Serve models on this machine, and yield the address."""
-    import local_server
+    """Serve models in a thread of this process, and yield the address."""
+    import uvicorn
 
     from setrnn.serve.app import make_app
 
-    with local_server.serving(make_app(registry, **options), port) as port:
-        yield f"http://127.0.0.1:{port}/"
+    listener = socket.create_server(("127.0.0.1", port))
+    app = make_app(registry, **options)
+    server = uvicorn.Server(uvicorn.Config(app, ws="none", log_config=None, access_log=False))
+    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+    thread.start()
+    while not server.started and thread.is_alive():
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    finally:
+        server.should_exit = True
+        thread.join(10)
 
 
 @contextmanager
