@@ -23,7 +23,7 @@ from setrnn.cli.progress import load_model, terminal_progress
 from setrnn.cli.tables import reliability_table
 from setrnn.cli.terminal import note, show, stdout, write_json
 from setrnn.data.disk import check_file_place, whole_file
-from setrnn.errors import ConfigError, ModelError, printable
+from setrnn.errors import ConfigError, ModelError, list_some, printable
 from setrnn.models.hub import name_place, require_folder
 from setrnn.tagging.trust.acceptance import MIN_SHOWN, Acceptance, accuracy_interval
 
@@ -131,14 +131,13 @@ def _describe_labels(found: Calibrated) -> str:
             f"No label is right in {asked[0]} of cases with confidence {asked[1]}. Lower "
             "--target-accuracy, or calibrate on more documents."
         )
-    first = ", ".join(
-        f"{printable(names[label])} from {acceptance.thresholds[label]:.3f}"
-        for label in safe[:N_LABELS_SHOWN]
-    )
-    more = f", and {len(safe) - N_LABELS_SHOWN:,} more" if len(safe) > N_LABELS_SHOWN else ""
+    each_from = [
+        f"{printable(names[label])} from {acceptance.thresholds[label]:.3f}" for label in safe
+    ]
     return (
         f"Accept {len(safe):,} of {len(names):,} labels by themselves, each for an accuracy of "
-        f"{asked[0]} with confidence {asked[1]}: {first}{more}. Review the others."
+        f"{asked[0]} with confidence {asked[1]}: {list_some(each_from, N_LABELS_SHOWN)}. Review "
+        "the others."
     )
 
 

@@ -149,39 +149,24 @@ def predict(
     """Tag documents; write a row for each, in the order of the input."""
     if bool(data) == bool(text):
         raise ConfigError("Name the documents to tag: either INPUT or --text.")
-    wanted = limits.limits()
     has_known = present_field is not None or absent_field is not None
+    source = reading.source(data or [], require_labels=False)
+    wanted = limits.limits()
+    how: dict[str, Any] = {"rule": rule, "top": top, "limits": wanted, "calibrated": not raw}
     if out.endswith("/") or many.given():
-        if out == STDIN or text or STDIN in (data or []) or has_known or to is not None:
+        if out == STDIN or text or STDIN in source.places or has_known or to is not None:
             raise ConfigError(
                 "--workers, --ray and a folder as --out are for files: without standard input and "
                 "output, --text, known labels and --to."
             )
-        with terminal_progress() as on_progress:
-            done = setrnn.predict_files(
-                model,
-                reading.source(data or [], require_labels=False),
-                out,
-                rule=rule,
-                top=top,
-                limits=wanted,
-                calibrated=not raw,
-                beam_width=beam_width,
-                split=split,
-                device=device,
-                on_progress=on_progress,
-                **many.given(),
-            )
-        n_files = f" in {len(done.files):,} files" if out.endswith("/") else ""
-        note(f"Wrote {out}: {done.n_documents:,} documents{n_files}")
-        done.bad_rows.report()
+        how |= {"beam_width": beam_width, "split": split, "device": device}
+        _predict_files(model, source, out, **how, **many.given())
         return
     file = Path(out)
     _check_out(file, to)
     tagger = load_model(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
-    source = reading.source(data or [], require_labels=False)
     options = source.options
     if is_table(file) or to is not None:
         if file.suffix.lower() == ".csv":
@@ -203,23 +188,35 @@ def predict(
         if has_known:
             found = _complete(tagger, examples, top)
         else:
-            documents = ((example.text, example.features) for example in examples)
-            found = tagger.tag_stream(documents, rule, top, wanted, calibrated=not raw)
+            found = tagger.tag_stream(((each.text, each.features) for each in examples), **how)
         if out == STDIN:
             sys.stdout.writelines(map(escape_json, json_rows(for_rows, found)))
-            bad_rows.report()
-            return
-        found = watch(found, "tagging", on_progress)
-        if to is not None:
+        elif to is not None:
             # The version of the model is named as by `serve --label-studio`.
             version = f"{model.resolve().name}-{tagger.version}"
+            found = watch(found, "tagging", on_progress)
             write_predicted_tasks(for_rows, found, file, version, options.id_field)
         else:
-            mark = any(map(has_mark, part.files))
+            found, mark = watch(found, "tagging", on_progress), any(map(has_mark, part.files))
             separator = options.label_separator
             write_predictions(for_rows, found, file, options.id_field, separator, mark=mark)
-    note(f"Wrote {file}")
+    if out != STDIN:
+        note(f"Wrote {file}")
     bad_rows.report()
+
+
+def _predict_files(
+    model: Path,
+    source: Source,
+    out: str,
+    **options: Any,  # noqa: ANN401 (those of setrnn.predict_files)
+) -> None:
+    """Tag files by several workers, and say what they have written."""
+    with terminal_progress() as on_progress:
+        done = setrnn.predict_files(model, source, out, **options, on_progress=on_progress)
+    n_files = f" in {len(done.files):,} files" if out.endswith("/") else ""
+    note(f"Wrote {out}: {done.n_documents:,} documents{n_files}")
+    done.bad_rows.report()
 
 
 def _check_out(file: Path, to: str | None) -> None:
