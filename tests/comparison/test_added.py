@@ -47,7 +47,6 @@ def test_predictions_that_are_all_right_score_one(comparison, file):
     record = make_added_record(comparison, "oracle", written(right_rows(comparison), file))
     assert record.test.predicted == {GIVEN: comparison.truth}
     assert record.own_rule == GIVEN
-    assert record.rules == [GIVEN]
     assert record.is_added
     assert record.costs is None
     scores = record.scores["test"][GIVEN]

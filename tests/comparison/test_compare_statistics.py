@@ -18,10 +18,10 @@ def test_scores_are_those_of_evaluate_sets():
     comparison, records = made_comparison(n_documents=60)
     made = bootstrap(comparison, records, draws=99)
     for record in records:
-        for rule in record.rules:
+        for rule, sets in record.test.predicted.items():
             expected = evaluate_sets(
                 indicator_matrix(comparison.truth, comparison.n_labels),
-                indicator_matrix(record.test.predicted[rule], comparison.n_labels),
+                indicator_matrix(sets, comparison.n_labels),
             )
             for measure in MEASURES:
                 scores = made.scores(Entry(record.method, rule), measure)

@@ -2,15 +2,12 @@
 
 import json
 import os
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 import setrnn
 from fake_runs import fake_run, install_fake_runs, run_here
-from made_comparison import made_comparison
-from setrnn.comparison.compare import QUICK_SETTINGS, ComparisonResult
+from setrnn.comparison.compare import QUICK_SETTINGS
 from setrnn.comparison.records import Comparison, Failure, load_records
 from setrnn.config import Config
 from setrnn.data.disk import locked
@@ -284,14 +281,3 @@ def test_the_progress_of_each_run_and_of_all_is_reported(compare, ran, notes):
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1.0)
     assert any("br-0: instance-F1" in each and "3 of 3 runs" in each for each in notes.texts)
-
-
-def test_a_comparison_shows_its_scores_and_failures_in_a_notebook():
-    comparison, records = made_comparison(("br", "set-rnn"), n_seeds=1)
-    failure = Failure("MemoryError", "<b>no memory</b>")
-    records = [records[0], replace(records[1], failure=failure)]
-    result = ComparisonResult(Path("out"), comparison, records)
-    page = result._repr_html_()
-    assert f"{result.mean_scores()['br']['label_f1']:.3f}" in page
-    assert "set-rnn" in page
-    assert "&lt;b&gt;no memory" in page

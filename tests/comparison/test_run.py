@@ -53,10 +53,10 @@ def test_a_mixture_is_made_of_the_models_of_other_runs(records, small_prepared):
 
 def test_only_systems_that_emit_sequences_have_orders_and_cases(records):
     br, set_rnn = records[0]["br"], records[0]["set-rnn"]
-    assert "sequence" not in br.rules
+    assert "sequence" not in br.test.predicted
     assert br.test.order_entropy is None
     assert not br.cases
-    assert "sequence" in set_rnn.rules
+    assert "sequence" in set_rnn.test.predicted
     n_documents = len(set_rnn.test.predicted["set"])
     assert len(set_rnn.test.order_entropy) == n_documents
     assert set_rnn.cases

@@ -61,7 +61,7 @@ def test_the_scores_are_those_of_the_records_and_progress_is_shown(tmp_path, wit
     assert events[-1].share == 1
     summary = json.loads((report.page.parent / "summary.json").read_text(encoding="utf-8"))
     for record in records:
-        for rule in record.rules:
+        for rule in record.test.predicted:
             found = summary["scores"][record.method][rule]["label_f1"]["mean"]
             assert found == pytest.approx(record.scores["test"][rule]["label_f1"])
 

@@ -36,8 +36,12 @@ def compared(errors, n_documents=200, n_seeds=1, entropies=None):
     changed = []
     for record in records:
         wanted = errors[record.method]
-        by_rule = wanted if isinstance(wanted, dict) else dict.fromkeys(record.rules, wanted)
-        predicted = {rule: flipped(comparison, by_rule.get(rule, GOOD)) for rule in record.rules}
+        by_rule = (
+            wanted if isinstance(wanted, dict) else dict.fromkeys(record.test.predicted, wanted)
+        )
+        predicted = {
+            rule: flipped(comparison, by_rule.get(rule, GOOD)) for rule in record.test.predicted
+        }
         test = replace(record.test, predicted=predicted)
         if entropies is not None:
             spread = entropies_near(entropies[record.method], predicted["set"])

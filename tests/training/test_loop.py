@@ -15,9 +15,10 @@ from setrnn.training.loop import (
     is_best,
     is_finished,
     is_out_of_time,
+    list_training_documents,
 )
 from setrnn.training.run_folder import Position
-from setrnn.training.start import Start
+from setrnn.training.start import Start, TrainOptions
 
 TWO_PHASES = [name for name, method in METHODS.items() if method.first_method]
 
@@ -63,7 +64,9 @@ def _one_step(prepared, config):
     vectors = torch.randn(prepared.encoder.n_tokens + len(prepared.labels), 8)
     n_tokens = prepared.encoder.n_tokens
     network = network_of(vectors[:n_tokens], vectors[n_tokens:], config.model)
-    trainer = Trainer(network, prepared, config, find_method("set-rnn"), torch.device("cpu"))
+    method, cpu = find_method("set-rnn"), torch.device("cpu")
+    documents = list_training_documents(prepared, config)
+    trainer = Trainer(network, prepared, config, method, cpu, documents, TrainOptions())
     train = prepared.split("train")
     rows = train.labels.lengths.argsort()[-8:]  # large sets: they are searched
     assert train.labels.lengths[rows].min() > 2

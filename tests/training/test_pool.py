@@ -1,6 +1,7 @@
 import os
 from contextlib import closing
 from functools import partial
+from math import inf
 
 import pool_works
 import pytest
@@ -17,7 +18,7 @@ from setrnn.training.pool import (
 
 @pytest.fixture
 def job(tmp_path):
-    def make(name, work, *arguments, limit=None, after=()):
+    def make(name, work, *arguments, limit=inf, after=()):
         log = tmp_path / "runs" / f"{name}.log"
         return Job(name, partial(work, *arguments), log, limit, "runs", after)
 

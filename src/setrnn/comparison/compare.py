@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from html import escape
 from pathlib import Path
 
 from setrnn.comparison.added import check_names, make_added_records
 from setrnn.comparison.plan import (
+    Pool,
     find_done,
     find_methods,
     find_start,
@@ -37,7 +37,7 @@ from setrnn.data.disk import locked
 from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 from setrnn.data.prepared import Prepared
 from setrnn.data.read.label_files import Parents
-from setrnn.errors import ConfigError, DataError, StoppedError, printable
+from setrnn.errors import ConfigError, DataError, StoppedError
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import n_cores
@@ -87,21 +87,6 @@ class ComparisonResult:
     def __repr__(self) -> str:
         n_failed = len(self.failures)
         return f"<ComparisonResult {self.folder}: {len(self.records)} runs, {n_failed} failed>"
-
-    def _repr_html_(self) -> str:
-        rows = [
-            [method, *(f"{scores[key]:.3f}" for key in MEASURES)]
-            for method, scores in self.mean_scores().items()
-        ]
-        table = "".join(
-            "<tr>" + "".join(f"<td>{_escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in (["", *MEASURES.values()], *rows)
-        )
-        failures = "".join(
-            f"<li>{_escape(f'{name} failed: {each.message}')}</li>"
-            for name, each in self.failures.items()
-        )
-        return f"<p>{_escape(repr(self))}</p><table>{table}</table><ul>{failures}</ul>"
 
     @property
     def failures(self) -> dict[str, Failure]:
@@ -216,7 +201,7 @@ def compare(
             check_training(find_method(method), config, device, resume=False)
     cache = None
     n_jobs = jobs or (min(QUICK_JOBS, n_cores()) if quick else 1)
-    pool = partial(run_jobs, n_jobs=n_jobs, n_threads=max(1, n_cores() // n_jobs))
+    pool: Pool = partial(run_jobs, n_jobs=n_jobs, n_threads=max(1, n_cores() // n_jobs))
     if ray is not None:
         connect(ray)
         n_jobs = jobs or count_room(gpus_per_run)
@@ -231,7 +216,7 @@ def compare(
         n_seeds = 1
     tasks = [
         Task(
-            prepared=prepared.folder if ray is None else prepared.folder.absolute(),
+            prepared=prepared.folder.absolute(),
             folder=folder,
             method=method,
             seed=seed,
@@ -252,23 +237,36 @@ def compare(
     # A second comparison in the same folder would do the same runs, and lose records.
     busy = " Wait until it ends, or choose another --out."
     with locked(folder / COMPARISON_FILE, wait=False, way_out=busy):
-        comparison = open_comparison(folder, prepared)
-        records = load_records(folder, comparison)
-        refuse_unequal_treatment(folder, records, treatment, config)
-        for record in make_added_records(comparison, files, records):
-            record.save(folder)
-        if command not in comparison.commands:
-            comparison = replace(comparison, commands=(*comparison.commands, command))
-            comparison.save(folder)
-        try:
-            if any(find_method(method).is_network for method in names):
-                make_vectors(prepared, config, on_progress)  # before the runs, which share them
-            run_tasks(comparison, tasks, find_done(records, tasks), pool, on_progress)
-        except KeyboardInterrupt:
-            raise StoppedError(
-                f"Stopped. {folder} keeps what is done: the same command continues."
-            ) from None
-        return ComparisonResult(folder, comparison, load_records(folder, comparison))
+        return _compare_in_folder(prepared, tasks, files, command, pool, on_progress)
+
+
+def _compare_in_folder(
+    prepared: Prepared,
+    tasks: Sequence[Task],
+    added: Mapping[str, Path],
+    command: str,
+    pool: Pool,
+    on_progress: OnProgress,
+) -> ComparisonResult:
+    """Run the tasks that are not done, beside the records in their folder."""
+    folder, config = tasks[0].folder, tasks[0].config
+    comparison = open_comparison(folder, prepared)
+    records = load_records(folder, comparison)
+    refuse_unequal_treatment(records, tasks[0])
+    for record in make_added_records(comparison, added, records):
+        record.save(folder)
+    if command not in comparison.commands:
+        comparison = replace(comparison, commands=(*comparison.commands, command))
+        comparison.save(folder)
+    try:
+        if any(find_method(task.method).is_network for task in tasks):
+            make_vectors(prepared, config, on_progress)  # before the runs, which share them
+        run_tasks(comparison, tasks, find_done(records, tasks), pool, on_progress)
+    except KeyboardInterrupt:
+        raise StoppedError(
+            f"Stopped. {folder} keeps what is done: the same command continues."
+        ) from None
+    return ComparisonResult(folder, comparison, load_records(folder, comparison))
 
 
 def make_comparable(source: Source) -> Source:
@@ -351,8 +349,3 @@ def open_comparison(folder: Path, prepared: Prepared) -> Comparison:
             "with other text settings. Choose another --out."
         )
     return comparison
-
-
-def _escape(text: str) -> str:
-    """Escape a text for HTML."""
-    return escape(printable(text))

@@ -14,13 +14,14 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from datetime import timedelta
 from functools import partial
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import setrnn
 from setrnn.comparison.records import RUNS, Comparison, Record, run_name
 from setrnn.comparison.run import Task, run
-from setrnn.config import Config, flatten, to_dict
+from setrnn.config import flatten, to_dict
 from setrnn.errors import ConfigError, TrainingError, nearest_name
 from setrnn.methods import METHODS, find_method
 from setrnn.progress import OnProgress, Progress, ignore_progress, log
@@ -39,6 +40,8 @@ ALL, LATER = "all", "later"  # groups of methods
 BUDGET = "budget_minutes"  # in the treatment of a run
 # Training ends by itself within its budget; a run that takes far longer is killed.
 LIMIT_FACTOR, LIMIT_SECONDS = 2, 60
+
+Pool: TypeAlias = Callable[..., Generator[Ended, None, None]]  # such as `run_jobs`
 
 
 def find_methods(names: str | Sequence[str], keeps_models: bool = True) -> list[str]:
@@ -124,23 +127,17 @@ def find_done(records: Iterable[Record], tasks: Iterable[Task]) -> list[Record]:
     ]
 
 
-def refuse_unequal_treatment(
-    folder: Path, records: Iterable[Record], treatment: Mapping[str, Any], config: Config
-) -> None:
-    """Refuse to add runs to runs that had other settings or another budget."""
-
-    def describe(treatment: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-        return {**flatten(config), "seed": None, BUDGET: treatment.get(BUDGET)}
-
-    now = describe(treatment, to_dict(config))
+def refuse_unequal_treatment(records: Iterable[Record], task: Task) -> None:
+    """Refuse to add a run to runs that had other settings, apart from the seed, or budgets."""
+    now = {**flatten(to_dict(task.config)), BUDGET: task.treatment[BUDGET]}
     for record in records:
         if record.failure is not None or record.is_added:
             continue
-        before = describe(record.treatment, record.config)
+        before = {**flatten(record.config), BUDGET: record.treatment.get(BUDGET)}
         for name in now:
-            if before.get(name) != now[name]:
+            if name != "seed" and before.get(name) != now[name]:
                 raise ConfigError(
-                    f"{folder} has the run {record.name} with other settings: {name} was "
+                    f"{task.folder} has the run {record.name} with other settings: {name} was "
                     f"{before.get(name)}, now {now[name]}. Choose another --out, or give the "
                     "settings it was made with."
                 )
@@ -150,13 +147,10 @@ def run_tasks(
     comparison: Comparison,
     tasks: Sequence[Task],
     done: Sequence[Record],
-    pool: Callable[..., Generator[Ended, None, None]],
+    pool: Pool,
     on_progress: OnProgress,
 ) -> None:
-    """Run the tasks that are not done yet, and write each record as soon as its run ends.
-
-    The pool runs jobs side by side, in processes of this machine or on a cluster: `run_jobs`.
-    """
+    """Run the tasks that are not done yet, and write each record as soon as its run ends."""
     folder = tasks[0].folder
     if done:
         log.info(f"{len(done)} runs are done already.")
@@ -226,7 +220,7 @@ def _make_jobs(tasks: Iterable[Task], costs: Mapping[str, float]) -> list[Job]:
     """Return one job per task, in descending order of expected time, with the jobs after it."""
     jobs = []
     for task in tasks:
-        limit = None
+        limit = inf
         if task.budget_seconds is not None and not task.members:
             limit = LIMIT_FACTOR * task.budget_seconds + LIMIT_SECONDS
         after = task.members or tuple(filter(None, [task.starts_from]))  # it needs their models
@@ -282,33 +276,31 @@ def run_jobs_on_ray(
 
 
 def _read(reference: object, job: Job) -> Ended:
-    """Return the end of a job; raise ConfigError if no job could run on its node."""
+    """Return the end of a job; raise ConfigError if no job can run on its node."""
     import ray
 
     try:
         seconds, value, failure = ray.get(reference)
     except ray.exceptions.RayError as error:
+        cause = getattr(error, "cause", None)
+        if isinstance(cause, ConfigError):  # of `check_node`
+            raise cause from None
         if "No module named 'setrnn'" in str(error):
             raise ConfigError(
                 "A node of the Ray cluster has no setrnn. Install the same version everywhere."
             ) from error
         message = "its worker or node was lost too often. Is there enough memory?"
         return Ended(job, 0.0, failure=Failure("lost", message))
-    if failure is not None and failure.kind == "node":
-        raise ConfigError(failure.message)
     return Ended(job, seconds, value, failure)
 
 
 def _run_job(job: Job, version: str) -> tuple[float, Any, Failure | None]:
     """Run a job in a new process of the cluster; return its seconds, and its value or failure."""
-    start = time.monotonic()
-    try:
-        check_node(version, [job.log.parent])
-    except ConfigError as error:
-        return 0.0, None, Failure("node", str(error))
+    check_node(version, [job.log.parent])
+    value, failure, start = None, None, time.monotonic()
     try:
         value = job.work(ignore_progress)
     except Exception as error:  # noqa: BLE001 (any error is the failure of this job alone)
         job.log.write_text(traceback.format_exc(), encoding="utf-8")
-        return time.monotonic() - start, None, describe_error(error)
-    return time.monotonic() - start, value, None
+        failure = describe_error(error)
+    return time.monotonic() - start, value, failure

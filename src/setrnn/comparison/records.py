@@ -146,11 +146,6 @@ class Record:
         """The name of the run and of its file."""
         return run_name(self.method, self.seed)
 
-    @property
-    def rules(self) -> list[str]:
-        """The rules that the run predicted by."""
-        return [] if self.test is None else list(self.test.predicted)
-
     def with_own_sets(self, change: Callable[[LabelSets], LabelSets]) -> Record:
         """Return the record with changed test sets, those by its own rule alone; no other values.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import entr, softmax
 
 from setrnn.comparison.records import LabelSets, SetSums
 from setrnn.data.batches import even_rows
@@ -50,10 +51,7 @@ def normalised_entropies(
     (n,) of fewer than two labels have None.
     """
     K = log_probs.shape[1]
-    with np.errstate(invalid="ignore"):
-        probs = np.exp(log_probs - log_probs.max(1, keepdims=True))
-    probs /= probs.sum(1, keepdims=True)
-    entropies = -(probs * np.log(np.where(probs > 0, probs, 1.0))).sum(1)
+    entropies = entr(softmax(log_probs, axis=1)).sum(1)
     n_orders = [min(factorial(min(int(size), K)), K) for size in sizes]
     return [
         round(min(max(float(entropy) / np.log(n), 0.0), 1.0), 5) if n > 1 else None
@@ -72,12 +70,15 @@ def measure_set_sums(system: RecurrentSystem, tokens: Ragged, true_sets: Ragged)
         return None
     exact: list[float] = []
     found: dict[int, list[float]] = {width: [] for width in WIDTHS}
-    for rows in _split_rows(true_sets, chosen):
-        sets = true_sets.padded(rows=rows)
-        some = tokens.take(rows)
-        for width, sums in found.items():
-            sums += sum_orders(system, some, sets, width)
-        exact += sum_orders(system, some, sets, factorial(sets.shape[1]))
+    for size in SUMMED_SIZES:
+        of_size = chosen[true_sets.lengths[chosen] == size]
+        n_at_once = max(1, ORDERS_AT_ONCE // factorial(size))
+        for start in range(0, len(of_size), n_at_once):
+            rows = of_size[start : start + n_at_once]
+            sets, some = true_sets.padded(rows=rows), tokens.take(rows)
+            for width, sums in found.items():
+                sums += sum_orders(system, some, sets, width)
+            exact += sum_orders(system, some, sets, factorial(size))
     return SetSums([int(row) for row in chosen], list(WIDTHS), list(found.values()), exact)
 
 
@@ -97,16 +98,6 @@ def sum_orders(system: RecurrentSystem, tokens: Ragged, sets: Ids, width: int) -
     _, log_probs = system.orders(tokens, sets, width)
     sums = np.logaddexp.reduce(log_probs.astype(np.float64), axis=1)
     return [round(float(each), DIGITS) for each in sums]
-
-
-def _split_rows(sets: Ragged, rows: Rows) -> list[Rows]:
-    """Split documents into groups of one set size whose orders fit into memory."""
-    groups = []
-    for size in SUMMED_SIZES:
-        of_size = rows[sets.lengths[rows] == size]
-        n = max(1, ORDERS_AT_ONCE // factorial(size))
-        groups += [of_size[start : start + n] for start in range(0, len(of_size), n)]
-    return groups
 
 
 def explain_documents(

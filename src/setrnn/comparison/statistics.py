@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import norm
@@ -218,9 +218,8 @@ class Bootstrap:
             shares = self._documents.draw_runs(system, len(each))
             drawn += sign * (self._documents.draw_means(each) * shares).sum(axis=0)
             mean += sign * float(np.nanmean(each, axis=1).mean())
-        both = np.nan_to_num(np.concatenate([values, others]))
-        n_differing = int((both != both[0]).any(axis=0).sum())
-        return Difference(mean, *_interval(drawn), max(two_sided(drawn), least_p(n_differing)))
+        p = max(two_sided(drawn), least_p(_count_differing(values, others)))
+        return Difference(mean, *_interval(drawn), p=p)
 
     def variances(self, first: Entry, second: Entry, measure: str) -> tuple[float, float]:
         """Return the variance of a difference that documents cause, and that seeds cause.
@@ -259,11 +258,9 @@ class Bootstrap:
     def _n_differing(self, first: Entry, second: Entry, measure: str) -> int:
         """Count the documents for which the runs of both entries are not all the same."""
         if measure == LOG_LIKELIHOOD:
-            rows = [self._true_log_probs[each.system] for each in (first, second)]
-            known = np.nan_to_num(np.concatenate(rows))
-            return int((known != known[0]).any(axis=0).sum())
-        both = np.concatenate([self._predictions(first), self._predictions(second)])
-        return int((both != both[0]).any(axis=0).sum())
+            known = self._true_log_probs
+            return _count_differing(known[first.system], known[second.system])
+        return _count_differing(self._predictions(first), self._predictions(second))
 
     def _predictions(self, entry: Entry) -> NDArray[np.int64]:
         """Return a number per predicted set, equal for equal sets: runs x documents."""
@@ -304,6 +301,12 @@ def _correct_bias(drawn: Values, mean: float, measure: str) -> Values:
     F1 is concave in the few documents of a rare label, so that its draws are lower than the score.
     """
     return drawn + (mean - drawn.mean()) if measure == LABEL_F1 else drawn
+
+
+def _count_differing(first: NDArray[Any], second: NDArray[Any]) -> int:
+    """Count the columns whose values are not all the same."""
+    both = np.nan_to_num(np.concatenate([first, second]))
+    return int((both != both[0]).any(axis=0).sum())
 
 
 def _interval(drawn: Values) -> tuple[float, float]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
+from typing import NoReturn
 
 import torch
 from torch import Tensor, nn
@@ -40,15 +41,14 @@ class Keeper:
         self.average = AveragedNetwork(network, settings.average)
         self.position = Position()
         self.best_weights: dict[str, Tensor] | None = None
-        self.asked_to_stop: Callable[[], bool] = lambda: False  # in any process of the training
-        self.is_stopping = False
+        # Whether Ctrl-C or SIGTERM came to any process of the training: all ask it together.
+        self.is_asked_to_stop: Callable[[], bool] = lambda: False
         self._seconds_to_save = 0.0
         self._saved_at = self._started_at = time.perf_counter()
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Restore a checkpoint."""
         assert self.run is not None
-        position = checkpoint.position
         try:
             restore_training_state(checkpoint.tensors, self.network, self.optimizer)
             self.average.restore(checkpoint.tensors)
@@ -58,8 +58,8 @@ class Keeper:
                 f"The checkpoint in {self.run.folder} does not fit the network. Remove the folder "
                 "and train again."
             ) from error
-        self.position = position
-        self._started_at = time.perf_counter() - position.seconds
+        self.position = checkpoint.position
+        self._started_at = time.perf_counter() - self.position.seconds
 
     def seconds(self) -> float:
         """Return the seconds that the run has taken, including those before a resume."""
@@ -85,27 +85,20 @@ class Keeper:
         self._saved_at = time.perf_counter()
         self._seconds_to_save = self._saved_at - start
 
-    def listen(self) -> bool:
-        """Return whether Ctrl-C or SIGTERM came; all processes of a training ask it together."""
-        self.is_stopping = self.asked_to_stop()
-        return self.is_stopping
-
-    def stop_if_asked(self) -> None:
-        """Save and stop if Ctrl-C or SIGTERM had come when this was asked last."""
-        if self.is_stopping:
-            assert self.run is not None, "without a folder, Ctrl-C raises KeyboardInterrupt"
-            self.save()
-            best, way_out = self.position.best_epoch, "Resume with --resume"
-            if best:  # no further epoch fits the time that is already used
-                minutes = max(self.position.seconds / 60, 0.01)
-                way_out += (
-                    f", or keep epoch {best}, the best so far, with --resume --budget {minutes:.2f}"
-                )
-            raise StoppedError(
-                f"Stopped in epoch {self.position.epoch + 1} after "
-                f"{self.position.n_documents:,} documents. The run is saved in {self.run.folder}. "
-                f"{way_out}."
+    def stop(self) -> NoReturn:
+        """Save, and raise StoppedError with the ways to continue."""
+        assert self.run is not None, "without a folder, Ctrl-C raises KeyboardInterrupt"
+        self.save()
+        best, way_out = self.position.best_epoch, "Resume with --resume"
+        if best:  # no further epoch fits the time that is already used
+            minutes = max(self.position.seconds / 60, 0.01)
+            way_out += (
+                f", or keep epoch {best}, the best so far, with --resume --budget {minutes:.2f}"
             )
+        raise StoppedError(
+            f"Stopped in epoch {self.position.epoch + 1} after {self.position.n_documents:,} "
+            f"documents. The run is saved in {self.run.folder}. {way_out}."
+        )
 
     def check_weights(self) -> None:
         """Refuse weights that are not finite; this waits for the device once."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from math import isfinite
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ from setrnn.methods import Method
 from setrnn.metrics import is_better
 from setrnn.model.network import Network
 from setrnn.objectives import find_objective
-from setrnn.progress import Epoch, OnProgress, Progress, ignore_progress
+from setrnn.progress import Epoch, Progress
 from setrnn.systems.empty_set import fit_empty_set
 from setrnn.systems.registry import find_system
 from setrnn.training.gradients import Gradients
@@ -32,6 +33,9 @@ from setrnn.training.optimizer import make_optimizer, set_learning_rate
 from setrnn.training.ranks import find_ranks
 from setrnn.training.run_folder import Checkpoint, Position, RunFolder
 from setrnn.training.validation import has_valid, validate
+
+if TYPE_CHECKING:
+    from setrnn.training.start import TrainOptions
 
 SECONDS_BETWEEN_REPORTS = 0.5  # reading the loss makes the GPU wait
 
@@ -46,23 +50,16 @@ class Trainer:
         config: Config,
         method: Method,
         device: torch.device,
+        documents: TrainingDocuments,
+        options: TrainOptions,
         run: RunFolder | None = None,
-        on_progress: OnProgress = ignore_progress,
-        max_seconds: float | None = None,
-        documents: TrainingDocuments | None = None,
-        rule: str | None = None,
     ) -> None:
-        """Prepare to train a network that is on a device.
-
-        It is trained on the train part, unless other documents are given. The rule measures it on
-        the valid part; it is the method's own if not given.
-        """
+        """Prepare to train a network that is on a device; without a run, nothing is written."""
         self.network, self.prepared, self.config, self.method = network, prepared, config, method
-        self.device, self.run, self.on_progress = device, run, on_progress
-        self.max_seconds, self.rule = max_seconds, rule or method.rule
+        self.device, self.options, self.run = device, options, run
         assert method.objective is not None, "only networks are trained in epochs"
         self.settings, self.objective = config.training, method.objective
-        self.train = documents or list_training_documents(prepared, config)
+        self.train = documents
         self.optimizer = make_optimizer(network, config)
         self.keeper = Keeper(network, self.optimizer, self.settings, run)
         self.ranks = find_ranks()
@@ -90,7 +87,7 @@ class Trainer:
         polite = polite_interrupts() if self.run is not None else nullcontext(lambda: False)
         ranks = self.ranks  # a keeper that refers to its trainer would keep files open
         with polite as is_asked:
-            self.keeper.asked_to_stop = lambda: ranks.any(is_asked())
+            self.keeper.is_asked_to_stop = lambda: ranks.any(is_asked())
             while not self.position.is_finished:
                 self._train_epoch()
                 self._end_epoch()
@@ -138,12 +135,12 @@ class Trainer:
                 loss_sum += self._step(pieces, len(rows)) * len(rows)
                 position.batch += 1
                 position.n_documents += len(rows)
-                is_stopping = self.keeper.listen()
+                is_stopping = self.keeper.is_asked_to_stop()
                 if is_stopping or position.batch == len(batches) or self._is_time_to_report():
                     position.loss_sum = float(loss_sum)
                     seconds = time.perf_counter() - start
                     position.documents_per_second = (position.n_documents - n_before) / seconds
-                    self._report()
+                    self._report(is_stopping)
 
     def _step(self, pieces: list[Batch], n_documents: int | None = None) -> Tensor:
         """Find orders of each set, and raise the objective's value of their p(s | x).
@@ -180,9 +177,9 @@ class Trainer:
             self.run.write_epochs(position.history)
         if position.is_finished or self.keeper.is_cheap():
             self.keeper.save()
-        self.on_progress(progress)
-        if not position.is_finished and self.keeper.listen():
-            self.keeper.stop_if_asked()
+        self.options.on_progress(progress)
+        if not position.is_finished and self.keeper.is_asked_to_stop():
+            self.keeper.stop()
 
     def _validate(self) -> dict[str, float]:
         """Measure on valid; a run stopped here is resumed between training and measuring."""
@@ -190,9 +187,9 @@ class Trainer:
             return {}
 
         def between_batches() -> None:
-            self.keeper.listen()
-            self.keeper.stop_if_asked()
-            self.on_progress(self._progress("measuring"))
+            if self.keeper.is_asked_to_stop():
+                self.keeper.stop()
+            self.options.on_progress(self._progress("measuring"))
 
         way_out = "Stop other work on the GPU, and resume with --resume."
         with explain_full_gpu("Measuring on the valid part", way_out):
@@ -201,7 +198,7 @@ class Trainer:
             return validate(
                 fit_empty_set(system, self.prepared, self.config.model.empty_sets),
                 self.prepared,
-                self.rule,
+                self.options.rule or self.method.rule,
                 self.settings.valid_documents,
                 between_batches,
                 self.ranks,
@@ -211,19 +208,20 @@ class Trainer:
         is_time = time.perf_counter() - self._reported_at >= SECONDS_BETWEEN_REPORTS
         return is_time or self.keeper.is_due()
 
-    def _report(self) -> None:
+    def _report(self, is_stopping: bool) -> None:
         """Check the loss, stop if asked to, save if it is due, and report the progress."""
         if not isfinite(self.position.loss_sum):
             raise self.keeper.not_finite()
-        self.keeper.stop_if_asked()
+        if is_stopping:
+            self.keeper.stop()
         if self.keeper.is_due():
             self.keeper.save()
-        self.on_progress(self._progress(self.objective))
+        self.options.on_progress(self._progress(self.objective))
         self._reported_at = time.perf_counter()
 
     def _is_finished(self) -> bool:
         return is_finished(self.position, self.settings) or is_out_of_time(
-            self.position, self.keeper.seconds(), self.max_seconds
+            self.position, self.keeper.seconds(), self.options.max_seconds
         )
 
     @property

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from math import inf
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,6 @@ MIN_PAUSE = 0.2  # seconds between two messages of a job that say the same
 LEAVING_SECONDS = 30.0  # a process that has sent its result is killed after them
 STOPPING_SECONDS = 120.0  # a process that was asked to stop is killed after them
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
-MINUTE = 60
 
 
 @dataclass(frozen=True)
@@ -47,15 +47,6 @@ def describe_error(error: Exception) -> Failure:
     if not is_ours:
         message = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return Failure(type(error).__name__, message)
-
-
-def describe_death(exit_code: int | None) -> Failure:
-    """Describe the end of a process that sent no result."""
-    if exit_code is not None and exit_code < 0:
-        name = signal.Signals(-exit_code).name
-        why = ", usually out of memory. Try fewer jobs." if name == "SIGKILL" else "."
-        return Failure(name, f"killed by {name}{why}")
-    return Failure("ended", f"its process ended with exit code {exit_code} and without a result.")
 
 
 def stop_with_parent() -> None:
@@ -92,7 +83,7 @@ class Job:
     name: str
     work: Callable[[OnProgress], Any]
     log: Path  # the output and the traceback of the work; removed if it succeeds
-    limit_seconds: float | None = None  # the process is killed after them
+    limit_seconds: float = inf  # the process is killed after them
     part_of: str = "jobs"  # the activity that the job's progress is part of
     after: tuple[str, ...] = ()  # the jobs that must have ended before, by their names
 
@@ -128,9 +119,9 @@ def run_jobs(
             for job in take_ready(waiting, names, n_at_once):
                 started = _Running(job, n_threads, on_progress)
                 running[started.messages] = started
-            limits = [each.seconds_left for each in running.values()]
+            limits = [each.job.limit_seconds - each.seconds for each in running.values()]
             n_beside = len(running) - 1  # of each job that has ended meanwhile
-            for messages in wait(list(running), min([TICK, *limits])):
+            for messages in wait(list(running), max(0, min([TICK, *limits]))):
                 assert isinstance(messages, Connection)
                 ended = running[messages].read()
                 if ended is None:
@@ -148,7 +139,7 @@ def run_jobs(
                     n_at_once = min(n_at_once + 1, n_jobs)
                 yield ended
             for each in list(running.values()):
-                if each.seconds_left == 0:
+                if each.seconds > each.job.limit_seconds:
                     del running[each.messages]
                     yield each.kill_over_budget()
     finally:
@@ -200,19 +191,13 @@ class _Running:
     def seconds(self) -> float:
         return time.monotonic() - self._start
 
-    @property
-    def seconds_left(self) -> float:
-        """The seconds until the job's limit."""
-        limit = self.job.limit_seconds
-        return float("inf") if limit is None else max(0.0, limit - self.seconds)
-
     def read(self) -> Ended | None:
         """Read one message; return the end of the job, or None if the job continues."""
         try:
             kind, content = self.messages.recv()
         except Exception:  # noqa: BLE001 (a dying process may send anything, or nothing)
             self.end(LEAVING_SECONDS)
-            return self._finish(failure=describe_death(self.process.exitcode))
+            return self._finish(failure=self._describe_death())
         if kind == "progress":
             self._report(content)
             return None
@@ -221,7 +206,7 @@ class _Running:
 
     def kill_over_budget(self) -> Ended:
         self.end()
-        minutes = self.seconds / MINUTE
+        minutes = self.seconds / 60
         message = f"killed after {minutes:.1f} minutes, far over its budget. Raise --budget."
         return self._finish(failure=Failure(OVER_BUDGET, message))
 
@@ -234,6 +219,17 @@ class _Running:
 
     def _report(self, event: Progress) -> None:
         self._on_progress(replace(event, activity=self.job.name, part_of=self.job.part_of))
+
+    def _describe_death(self) -> Failure:
+        """Describe the end of the process, which has sent no result."""
+        code = self.process.exitcode
+        if code is None or code >= 0:
+            return Failure(
+                "ended", f"its process ended with exit code {code} and without a result."
+            )
+        name = signal.Signals(-code).name
+        why = ", usually out of memory. Try fewer jobs." if name == "SIGKILL" else "."
+        return Failure(name, f"killed by {name}{why}")
 
     def _finish(self, value: object = None, failure: Failure | None = None) -> Ended:
         log = self.job.log
@@ -265,7 +261,7 @@ def _work(job: Job, messages: Connection) -> None:
             os.dup2(log.fileno(), stream)
     with suppress(KeyboardInterrupt):
         try:
-            value = job.work(_Messenger(messages))
+            value = job.work(_send_progress(messages))
         except Exception as error:  # noqa: BLE001 (any error is the failure of this job alone)
             traceback.print_exc(file=sys.stderr)
             sys.stderr.flush()
@@ -274,15 +270,15 @@ def _work(job: Job, messages: Connection) -> None:
             messages.send(("value", value))
 
 
-class _Messenger:
+def _send_progress(messages: Connection) -> OnProgress:
     """Send progress to the parent, at most every MIN_PAUSE seconds unless the words change."""
+    last_words, last_time = ("", ""), 0.0
 
-    def __init__(self, messages: Connection) -> None:
-        self._messages = messages
-        self._words, self._time = ("", ""), 0.0
-
-    def __call__(self, event: Progress) -> None:
+    def send(event: Progress) -> None:
+        nonlocal last_words, last_time
         now, words = time.monotonic(), (event.activity, event.detail)
-        if words != self._words or now - self._time >= MIN_PAUSE:
-            self._words, self._time = words, now
-            self._messages.send(("progress", event))
+        if words != last_words or now - last_time >= MIN_PAUSE:
+            last_words, last_time = words, now
+            messages.send(("progress", event))
+
+    return send

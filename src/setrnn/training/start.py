@@ -24,10 +24,7 @@ from setrnn.progress import OnProgress, ignore_progress, log
 from setrnn.systems.empty_set import fit_empty_set
 from setrnn.systems.registry import find_system
 from setrnn.systems.system import System
-from setrnn.training.loop import (
-    Trainer,
-    list_training_documents,
-)
+from setrnn.training.loop import Trainer, list_training_documents
 from setrnn.training.optimizer import speed_up_rows
 from setrnn.training.ranks import find_ranks
 from setrnn.training.run_folder import FIRST, RunFolder, read_history
@@ -142,40 +139,39 @@ def train_network(
         check_same_tokenizer(prepared.folder, config, prepared.encoder)
     check_documents(method, prepared, config)
     run = checkpoint = None
-    first: dict[str, Any] = {}
     if options.run_folder is not None:
         identity = identify_run(prepared, config, method.name, options.identity)
         run = RunFolder(options.run_folder, identity)
         find_ranks().any(False)  # all wait until the first has written what it was writing
         checkpoint = run.find(options.resume)
+    notes: dict[str, Any] = {}
     if method.first_method is not None and options.start is None:
-        is_begun = checkpoint is not None
-        options, first = train_first(method, prepared, config, options, is_begun)
+        if checkpoint is None:
+            options, notes["first_epochs"] = train_first(method, prepared, config, options)
+        else:  # its own epochs have begun
+            assert options.run_folder is not None
+            notes["first_epochs"] = read_history(options.run_folder / FIRST)
     trainer = make_trainer(method, prepared, config, options, run)
     trainer.fit(checkpoint)
     position, network = trainer.position, trainer.network
-    notes = {
+    notes |= {
         "epochs": position.history,
         "best_epoch": position.best_epoch,
         "training_seconds": round(position.seconds, 2),
-        **first,
     }
     return Trained(find_system(method)(network.eval(), config, trainer.device), notes)
 
 
 def train_first(
-    method: Method, prepared: Prepared, config: Config, options: TrainOptions, is_begun: bool
-) -> tuple[TrainOptions, dict[str, Any]]:
-    """Train the network that a method starts from; return options to start from its best epoch.
+    method: Method, prepared: Prepared, config: Config, options: TrainOptions
+) -> tuple[TrainOptions, list[dict[str, Any]]]:
+    """Train the network that a method starts from.
 
-    Returns also a note of its epochs. If the method's own run has begun, there is nothing to train.
+    Return options to start from its best epoch in the time that is left, and a row per epoch.
     """
     assert method.first_method is not None
     other = find_method(method.first_method)
     folder = None if options.run_folder is None else options.run_folder / FIRST
-    if is_begun:
-        assert folder is not None
-        return options, {"first_epochs": read_history(folder)}
     if folder is not None and not options.resume and find_ranks().is_first:
         shutil.rmtree(folder, ignore_errors=True)
     log.info("%s starts from %s, which is trained first.", method.name, other.name)
@@ -185,8 +181,8 @@ def train_first(
     )
     first = train_network(other, prepared, config, first_options)
     left = None if limit is None else max(limit - first.notes["training_seconds"], 0.0)
-    notes = {"first_epochs": first.notes["epochs"]}
-    return replace(options, start=Start.of(first.system), max_seconds=left), notes
+    options = replace(options, start=Start.of(first.system), max_seconds=left)
+    return options, first.notes["epochs"]
 
 
 def make_trainer(
@@ -211,18 +207,8 @@ def make_trainer(
         if start is not None:  # all but the arrays that were fitted
             own = {name: each for name, each in start.weights.items() if not _is_wide(name)}
             network.load_state_dict(own, strict=False)
-    trainer = Trainer(
-        network.to(device),
-        prepared,
-        config,
-        method,
-        device,
-        run,
-        options.on_progress,
-        options.max_seconds,
-        documents,
-        options.rule,
-    )
+    network = network.to(device)
+    trainer = Trainer(network, prepared, config, method, device, documents, options, run)
     if start is not None:
         speed_up_rows(trainer.optimizer, network, start.new_rows, start.times_rate)
     return trainer

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +19,6 @@ from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
 from setrnn.systems.system import System
 from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.training.ranks import ALONE, Ranks
-
-if TYPE_CHECKING:
-    from setrnn.metrics import Indicator
 
 MOST_CONSTANTS = 30  # numbers of most frequent labels that are tried
 MOST_REPEATED = 1_000  # of them: more labels for every document are never the best
@@ -106,15 +102,9 @@ def best_constant(prepared: Prepared, measure: str) -> float:
     unknown = valid.mark_unknown(n_labels)
     most = min(L, MOST_REPEATED)
     sizes = np.unique(np.geomspace(1, most + 1, min(MOST_CONSTANTS, most + 1)).astype(np.int64) - 1)
-    scores = [
-        float(
-            evaluate_sets(matrix, _repeat(size, len(truth), n_labels), unknown).as_dict()[measure]
-        )
-        for size in sizes
-    ]
+    scores = []
+    for size in sizes:
+        most_frequent = [np.arange(size, dtype=np.int32)] * len(truth)  # they have the lowest ids
+        found = evaluate_sets(matrix, indicator_matrix(most_frequent, n_labels), unknown)
+        scores.append(float(found.as_dict()[measure]))
     return min(scores) if measure in LOWER_IS_BETTER else max(scores)
-
-
-def _repeat(n_frequent: int, n_documents: int, n_labels: int) -> Indicator:
-    """Return the most frequent labels, which have the lowest ids, for every document."""
-    return indicator_matrix([np.arange(n_frequent, dtype=np.int32)] * n_documents, n_labels)
