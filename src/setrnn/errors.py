@@ -103,6 +103,11 @@ def list_some(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
+def count_of(n: int, noun: str) -> str:
+    """Write a number of things: 1 run, 2 runs."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 def is_full_gpu(error: BaseException | None) -> bool:
     """Return whether an error of torch says that the GPU has too little memory."""
     return isinstance(error, RuntimeError) and any(each in str(error) for each in _FULL_GPU)

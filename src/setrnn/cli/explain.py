@@ -16,6 +16,7 @@ from setrnn.cli.tables import labels_text
 from setrnn.cli.terminal import note, stdout, write_json
 from setrnn.data.disk import check_file_place, whole_file
 from setrnn.errors import ConfigError
+from setrnn.report.wording import format_probability
 
 if TYPE_CHECKING:
     from setrnn.tagging.explain.explain import Explanation, NamedSet, Step
@@ -105,7 +106,8 @@ def _show(explanation: Explanation) -> None:
         text = f"≥ a lower bound: more orders than the beam holds ({explanation.beam_width})"
         stdout.print(Text(text), style="dim")
     if explanation.steps:
-        title = f"The best order of set A, p {_prob(explanation.order_probability)}, step by step."
+        probability = format_probability(explanation.order_probability)
+        title = f"The best order of set A, p {probability}, step by step."
         _print(title, _step_table(explanation))
     _print("What was read", *(Text(f"- {each}") for each in explanation.reading_notes()))
 
@@ -137,7 +139,7 @@ def _sequences_table(explanation: Explanation) -> Table:
     for each in explanation.sequences:
         style = "bold green" if each.set == explanation.predicted.name else ""
         text = Text(" → ".join(each.labels) or "(no label)")
-        table.add_row(_prob(each.probability), each.set, text, style=style)
+        table.add_row(format_probability(each.probability), each.set, text, style=style)
     return table
 
 
@@ -156,7 +158,7 @@ def _label_table(explanation: Explanation) -> Table:
     for each in explanation.label_words:
         table.add_row(
             Text(each.label + ("" if each.is_in_set else " (left out)")),
-            _prob(each.probability),
+            format_probability(each.probability),
             _join_words(explanation, each, "+.2f"),
             style="" if each.is_in_set else "dim",
         )
@@ -168,7 +170,7 @@ def _step_table(explanation: Explanation) -> Table:
     for number, each in enumerate(explanation.steps, 1):
         name = Text("STOP", "dim") if each.label is None else Text(each.label)
         words = _join_words(explanation, each, ".2f")
-        table.add_row(str(number), name, _prob(each.probability), words)
+        table.add_row(str(number), name, format_probability(each.probability), words)
     return table
 
 
@@ -190,8 +192,4 @@ def _join_words(explanation: Explanation, row: LabelWords | Step, number: str) -
 
 def _set_prob(found: NamedSet) -> str:
     """Write the probability of a set, which is a lower bound unless it is exact."""
-    return ("" if found.is_exact else "≥ ") + _prob(found.probability)
-
-
-def _prob(probability: float) -> str:
-    return f"{probability:.4f}" if probability >= 0.001 else f"{probability:.1e}"
+    return ("" if found.is_exact else "≥ ") + format_probability(found.probability)

@@ -23,7 +23,7 @@ from setrnn.data.text.languages import (
     detect_language,
 )
 from setrnn.data.text_hashes import Hashes, sampling_rank, string_hash, text_hash
-from setrnn.errors import list_some
+from setrnn.errors import count_of, list_some
 
 N_NAMES_SHOWN = 8  # labels in a warning
 DOCUMENTS_AT_ONCE = 4_096
@@ -76,15 +76,15 @@ class SplitStatistics:
     def warnings(self, name: str) -> list[str]:
         """Return what a user should correct before training, one sentence each."""
         found = [
-            f"{name} repeats {first} in {_count(n, 'document')}: its scores will be too good. "
+            f"{name} repeats {first} in {count_of(n, 'document')}: its scores will be too good. "
             "Remove them from one of the two."
             for first, n in self.n_shared_texts.items()
             if n
         ]
         if self.unseen_labels:
             found.append(
-                f"{name} has {_count(len(self.unseen_labels), 'label')} that training lacks "
-                f"({_count(sum(self.unseen_labels.values()), 'occurrence')}), which cannot be "
+                f"{name} has {count_of(len(self.unseen_labels), 'label')} that training lacks "
+                f"({count_of(sum(self.unseen_labels.values()), 'occurrence')}), which cannot be "
                 f"predicted: {list_some([*self.unseen_labels], N_NAMES_SHOWN)}."
             )
         if self.n_documents == 0:
@@ -100,7 +100,9 @@ class SplitStatistics:
             ("repeats its own texts in", self.n_repeated_texts, ""),
             ("repeats its own ids in", self.n_repeated_ids, ""),
         )
-        found += [f"{name} {verb} {_count(n, 'document')}{rest}." for verb, n, rest in counts if n]
+        found += [
+            f"{name} {verb} {count_of(n, 'document')}{rest}." for verb, n, rest in counts if n
+        ]
         return found
 
 
@@ -214,7 +216,3 @@ def _describe_lengths(n_words: npt.NDArray[np.int64]) -> LengthStatistics:
         return LengthStatistics(mean=0.0, median=0, percentile_95=0, max=0)
     median, most = np.percentile(n_words, [50, 95], method="inverted_cdf")
     return LengthStatistics(float(n_words.mean()), int(median), int(most), int(n_words.max()))
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

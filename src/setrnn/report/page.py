@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from setrnn import __version__
 from setrnn.comparison.statistics import Entry, documents_needed
+from setrnn.errors import count_of
 from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES
 from setrnn.report.drawing import in_page_colours
@@ -20,7 +21,6 @@ from setrnn.report.table import Table
 from setrnn.report.tables import MAIN
 from setrnn.report.templates import render
 from setrnn.report.wording import (
-    format_count,
     format_documents,
     format_duration,
     format_p,
@@ -62,7 +62,7 @@ def render_page(
             (title, split_settings(study.records, field)) for field, title in SETTINGS.items()
         ],
         files=files,
-        count=format_count,
+        count=count_of,
     )
 
 
@@ -97,7 +97,7 @@ def write_answer(study: Study) -> list[str]:
 def _describe_tied(study: Study, best: Entry, tied: Sequence[Entry]) -> list[str]:
     """Name the systems that may be as good as the best, and what would separate them."""
     names = [each.system for each in tied]
-    first = join_names(names) if len(names) <= MOST_NAMED else format_count(len(names), "system")
+    first = join_names(names) if len(names) <= MOST_NAMED else count_of(len(names), "system")
     said = f"{first} {'is' if len(names) == 1 else 'are'} not significantly different from it"
     needed = documents_needed(study.draws, best, tied[0], MEASURE, len(study.systems) - 1)
     if isfinite(needed.n_documents):
@@ -150,7 +150,7 @@ def _describe_comparison(study: Study) -> str:
     train, valid = (comparison.n_documents.get(part, 0) for part in ("train", "valid"))
     kind = "synthetic documents" if comparison.synthetic else "documents"
     return (
-        f"{format_count(len(study.systems), 'system')}, {format_count(n_runs, 'run')}, "
-        f"{format_count(comparison.n_labels, 'label')}; {train:,} train, {valid:,} valid and "
+        f"{count_of(len(study.systems), 'system')}, {count_of(n_runs, 'run')}, "
+        f"{count_of(comparison.n_labels, 'label')}; {train:,} train, {valid:,} valid and "
         f"{study.n_documents:,} test {kind}."
     )

@@ -24,8 +24,7 @@ from setrnn.report.scores import (
 )
 from setrnn.report.study import RULE_FOR, Study
 from setrnn.report.table import Column, Estimate, Table, Value
-from setrnn.report.templates import format_probability
-from setrnn.report.wording import format_decimal
+from setrnn.report.wording import format_decimal, format_probability
 from setrnn.tagging.trust.acceptance import fit_acceptance
 
 Found = Mapping[str, Any]  # a sequence or a set of an explained document

@@ -27,6 +27,11 @@ def format_change(value: float, measure: str = "") -> str:
     return f"{'+' if value > 0 else '−'}{size}"  # noqa: RUF001 (a minus, not a hyphen)
 
 
+def format_probability(probability: float) -> str:
+    """Write a probability with four decimals, or in scientific notation below .001."""
+    return f"{probability:.4f}" if probability >= 0.001 else f"{probability:.1e}"
+
+
 def format_p(p: float) -> str:
     """Write a p-value: p = .012, or p < .001."""
     return "p < .001" if p < 0.001 else f"p = {format_score(p)}"
@@ -43,11 +48,6 @@ def format_documents(n: float) -> str:
         return f"over {MAX_ESTIMATED:,}"
     step = 10 ** max(0, len(str(int(n))) - 2)
     return f"{ceil(n / step) * step:,}"
-
-
-def format_count(n: int, what: str) -> str:
-    """Write a number of things: 1 run, 2 runs."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def join_names(names: Sequence[str]) -> str:

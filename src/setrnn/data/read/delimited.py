@@ -16,7 +16,7 @@ from setrnn.data.example import Example
 from setrnn.data.read.lines import RowProblem, check_length, decode, file_stem, numbered_lines
 from setrnn.data.read.reader import BadRows, Format, ReadOptions
 from setrnn.data.read.row import check_columns, example_maker, read_rows
-from setrnn.errors import DataError
+from setrnn.errors import DataError, count_of
 
 DELIMITERS = (",", ";", "\t", "|")
 N_LINES = 20  # looked at to find the delimiter
@@ -55,8 +55,8 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
         number = next(row_numbers)  # ids count rows, not lines
         if len(cells) != len(header):
             raise RowProblem(
-                f"has {len(cells)} cell{'' if len(cells) == 1 else 's'}, the header has "
-                f"{len(header)}. Put cells that hold the delimiter or a quote in quotes."
+                f"has {count_of(len(cells), 'cell')}, the header has {len(header):,}. Put cells "
+                "that hold the delimiter or a quote in quotes."
             )
         row = dict(zip(header, cells, strict=True))
         values: dict[str, object] = dict(row)

@@ -8,6 +8,8 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from setrnn.report.wording import format_probability
+
 
 def render(template: str, **values: object) -> str:
     """Render a template of this folder; every value is escaped unless it is `Markup`.
@@ -15,11 +17,6 @@ def render(template: str, **values: object) -> str:
     The page contains its styles and scripts, and its policy forbids loading anything else.
     """
     return _environment().get_template(template).render(values)
-
-
-def format_probability(probability: float) -> str:
-    """Write a probability with four decimals, or in scientific notation below .001."""
-    return f"{probability:.4f}" if probability >= 0.001 else f"{probability:.1e}"
 
 
 @cache

@@ -7,7 +7,7 @@ from math import fsum
 from typing import TYPE_CHECKING
 
 from setrnn.data.text.alignment import AS_NUMBER, AS_UNKNOWN, CUT, STOP_WORD
-from setrnn.errors import list_some
+from setrnn.errors import count_of, list_some
 
 if TYPE_CHECKING:
     from setrnn.tagging.explain.explain import Explanation
@@ -19,12 +19,12 @@ def describe_reading(found: Explanation) -> Iterator[str]:
         yield found.note
     if found.read:
         n_read = len(found.read) - len(found.features)
-        yield f"The model read {_count(n_read, 'word')} of {len(found.words):,}."
+        yield f"The model read {count_of(n_read, 'word')} of {len(found.words):,}."
     else:
         yield "There is nothing to read: the model would predict this for any empty text."
     subwords = found.reads_subwords
     if n := len(found.with_fate(STOP_WORD)):
-        yield f"{_count(n, 'stop word')} {'read, but not listed' if subwords else 'left out'}."
+        yield f"{count_of(n, 'stop word')} {'read, but not listed' if subwords else 'left out'}."
     if n := len(found.with_fate(CUT)):
         kind = (
             "parts of words (text.max_tokens and text.windows)."
@@ -32,7 +32,7 @@ def describe_reading(found: Explanation) -> Iterator[str]:
             else "that are not stop words (text.max_words and text.windows)."
         )
         yield (
-            f"{_count(n, 'word')} cut off at the end: this model reads the first "
+            f"{count_of(n, 'word')} cut off at the end: this model reads the first "
             f"{found.max_words:,} {kind}"
         )
     for fate, what, how in (
@@ -40,23 +40,19 @@ def describe_reading(found: Explanation) -> Iterator[str]:
         (AS_NUMBER, "number", "read as 'a number'"),
     ):
         if names := [word.text for word in found.with_fate(fate)]:
-            yield f"{_count(len(names), what)} {how}: {_join_names(names)}."
+            yield f"{count_of(len(names), what)} {how}: {_join_names(names)}."
     if found.features:
-        yield f"{_count(len(found.features), 'feature')} read after the words."
+        yield f"{count_of(len(found.features), 'feature')} read after the words."
     if found.unknown_features:
         why = "too many" if subwords else "unknown to the model"
         left_out = _join_names(found.unknown_features)
-        yield f"{_count(len(found.unknown_features), 'feature')} left out, {why}: {left_out}."
+        yield f"{count_of(len(found.unknown_features), 'feature')} left out, {why}: {left_out}."
     if subwords and found.steps:
         share = 1 - fsum(sum(step.weights) for step in found.steps) / len(found.steps)
         yield (
             f"{max(share, 0):.0%} of the attention of the steps is on punctuation and special "
             "tokens, which are not shown."
         )
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def _join_names(names: Sequence[str], most: int = 8) -> str:
