@@ -137,6 +137,24 @@ def test_marginals_are_probabilities_for_any_number_of_documents(make, name):
 
 
 @EVERY_KIND
+@pytest.mark.parametrize("beam_width", [3, 200])
+def test_marginals_agree_with_the_sets_found(make, name, beam_width):
+    """p(label) is at least that of the sets found with it, and leaves room for those without."""
+    system = make(name).with_beam_width(beam_width) or make(name)
+    for source in ("sets", "sequences") if system.emits_sequences else ("sets",):
+        candidates = system.candidates(TOKENS, len(SETS), source)
+        marginals = system.marginals(TOKENS, candidates)
+        np.testing.assert_array_equal(candidates.marginals(N_LABELS), marginals)
+        for document, of_document in enumerate(marginals):
+            found = sets_with_probs(candidates, document)
+            for label, marginal in enumerate(of_document):
+                assert marginal >= sum(p for each, p in found.items() if label in each) - 1e-5
+                if name != "br-support":  # where br says more, its probability is taken
+                    without = sum(p for each, p in found.items() if label not in each)
+                    assert marginal <= 1 - without + 1e-5
+
+
+@EVERY_KIND
 def test_arrays_rebuild_the_same_system(make, name):
     system = make(name)
     if METHODS[name].is_mixture:

@@ -104,7 +104,7 @@ class SetCandidates:
     labels: Ids  # (n, K, S) ascending ids, padded with -1
     log_probs: Floats  # (n, K), -inf where a document has fewer than K sets
     certificates: Certificates | None = field(default=None, kw_only=True)
-    # (n, L) p(label), with an estimate for what the search pruned; None if it was not estimated.
+    # (n, L) p(label) as the search estimates it; `marginals` bounds it. None without an estimate.
     label_probs: Floats32 | None = field(default=None, kw_only=True)
 
     @staticmethod
@@ -175,7 +175,7 @@ class SetCandidates:
         the candidates: the result is the share of the candidates that contain the label.
         """
         if self.label_probs is not None:
-            return self.label_probs
+            return self.bound_marginals(self.label_probs)
         return np.minimum(self._sum_by_label(self._shares, n_labels), 1.0).astype(np.float32)
 
     def bound_marginals(self, estimated: Floats | Floats32) -> Floats32:

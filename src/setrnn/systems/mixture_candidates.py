@@ -87,9 +87,16 @@ class Pool:
         return Pool(self.labels[rows], self.log_probs[:, rows], found)
 
     def marginals(self, member: int, n_labels: int) -> Floats32:
-        """Return p(label | document) by a member, (n, L): computed once for all rules."""
+        """Return p(label | document) by a member, (n, L): computed once for all rules.
+
+        An estimate is moved to what the sets that any member found leave possible.
+        """
         if member not in self._marginals:
-            self._marginals[member] = self.found[member].marginals(n_labels)
+            found = self.found[member]
+            probs = found.marginals(n_labels)
+            if found.label_probs is not None:
+                probs = SetCandidates(self.labels, self.log_probs[member]).bound_marginals(probs)
+            self._marginals[member] = probs
         return self._marginals[member]
 
     def label_size_probs(self, member: int, n_labels: int, also: Sequence[int]) -> LabelSizeProbs:

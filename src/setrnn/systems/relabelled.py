@@ -91,9 +91,14 @@ class RelabelledSystem(System):
             known = Known(*(translate(self.own_ids, x) for x in (known.present, known.absent)))
         found = self.own.candidates(tokens, n_sets, source, known)
         labels = pack_labels(translate(np.argsort(self.own_ids), found.labels))
-        certificates = found.certificates
+        probs = None if found.label_probs is None else found.label_probs[:, self.own_ids]
         return RelabelledCandidates(
-            labels, found.log_probs, found, self.own_ids, certificates=certificates
+            labels,
+            found.log_probs,
+            found,
+            self.own_ids,
+            certificates=found.certificates,
+            label_probs=probs,
         )
 
     def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
