@@ -5,8 +5,9 @@ import numpy as np
 from brute_force import all_sets
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
-from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.candidates import SetCandidates, pack_labels
 from setrnn.systems.limits import Limits, no_limits
+from setrnn.systems.rules import find_rule
 from setrnn.systems.rules.choice import Choice
 
 NAMES = ("a", "b", "c", "d", "e")
@@ -61,6 +62,12 @@ def choice_of(probs, limits=None, n_sets=None, thresholds=None):
     if isinstance(limits, Limits):
         limits = known(limits, n_labels)
     return Choice(candidates, limits, asked_of(probs), thresholds)
+
+
+def choose_sets(rule, choice):
+    """The sets that a rule chooses, packed, and their log p."""
+    labels = pack_labels(find_rule(rule).choose(choice))
+    return labels, choice.log_probs_of(labels[:, None])[:, 0]
 
 
 def random_distributions(seed, n=40, n_labels=4, sharpness=3.0):

@@ -6,7 +6,6 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import expit
 
 from setrnn.systems.candidates import (
-    Certificates,
     SetCandidates,
     log_sigmoid,
     pack_labels,
@@ -140,13 +139,13 @@ def test_joined_batches_have_the_sets_of_each():
 def test_certificates_are_joined_if_all_batches_have_them():
     labels, log_probs = np.zeros((1, 1, 1), dtype=np.int32), np.zeros((1, 1))
     with_one, without = (
-        SetCandidates(labels, log_probs, certificates=each)
-        for each in (Certificates(np.array([True]), np.array([0.25])), None)
+        SetCandidates(labels, log_probs, **each)
+        for each in ({"is_proved": np.array([True]), "pruned": np.array([0.25])}, {})
     )
     joined = SetCandidates.concatenate([with_one, with_one]).take(np.array([1]))
-    assert joined.certificates.is_proved.tolist() == [True]
-    assert joined.certificates.pruned.tolist() == [0.25]
-    assert SetCandidates.concatenate([with_one, without]).certificates is None
+    assert joined.is_proved.tolist() == [True]
+    assert joined.pruned.tolist() == [0.25]
+    assert SetCandidates.concatenate([with_one, without]).is_proved is None
 
 
 def test_rounding_errors_do_not_make_a_probability_exceed_one():

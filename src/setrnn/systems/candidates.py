@@ -63,18 +63,6 @@ class LabelSizeProbs:
 
 
 @dataclass(frozen=True)
-class Certificates:
-    """What a search guarantees about the first candidate of each document."""
-
-    is_proved: Bools  # (n,) whether no other set is more probable
-    pruned: Floats  # (n,) the total probability of what was pruned
-
-    def take(self, rows: Ints) -> Certificates:
-        """Return the certificates of some of the documents."""
-        return Certificates(self.is_proved[rows], self.pruned[rows])
-
-
-@dataclass(frozen=True)
 class SetCandidates:
     """For each document, distinct label sets in descending order of probability.
 
@@ -98,12 +86,16 @@ class SetCandidates:
     of_documents: ClassVar[tuple[str, ...]] = (
         "labels",
         "log_probs",
-        "certificates",
+        "is_proved",
+        "pruned",
         "label_probs",
     )
     labels: Ids  # (n, K, S) ascending ids, padded with -1
     log_probs: Floats  # (n, K), -inf where a document has fewer than K sets
-    certificates: Certificates | None = field(default=None, kw_only=True)
+    # (n,) of a search with certificates: whether no other set is more probable than the first, and
+    # the total probability of what was pruned.
+    is_proved: Bools | None = field(default=None, kw_only=True)
+    pruned: Floats | None = field(default=None, kw_only=True)
     # (n, L) p(label) as the search estimates it; `marginals` bounds it. None without an estimate.
     label_probs: Floats32 | None = field(default=None, kw_only=True)
 
@@ -126,16 +118,12 @@ class SetCandidates:
             labels[rows, :K_here, :S_here] = each.labels
             log_probs[rows, :K_here] = each.log_probs
             start += n_here
-        found = [each.certificates for each in parts if each.certificates is not None]
-        probs = [each.label_probs for each in parts if each.label_probs is not None]
-        certificates = None
-        if found and len(found) == len(parts):
-            certificates = Certificates(
-                np.concatenate([each.is_proved for each in found]),
-                np.concatenate([each.pruned for each in found]),
-            )
-        label_probs = np.concatenate(probs) if probs and len(probs) == len(parts) else None
-        return SetCandidates(labels, log_probs, certificates=certificates, label_probs=label_probs)
+        more: dict[str, Any] = {}
+        for name in ("is_proved", "pruned", "label_probs"):
+            values = [getattr(each, name) for each in parts]
+            if parts and all(value is not None for value in values):
+                more[name] = np.concatenate(values)
+        return SetCandidates(labels, log_probs, **more)
 
     def __len__(self) -> int:
         return len(self.labels)

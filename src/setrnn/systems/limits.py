@@ -194,10 +194,6 @@ class SetLimits:
         n_allowed = int(self.is_allowed.sum())
         return self.min_labels > len(self.required) or self.max_labels < n_allowed
 
-    def without_closure(self) -> SetLimits:
-        """Return the limits for sets that need not be closed."""
-        return replace(self, closure=None)
-
     def with_seen_sets(self, seen_sets: Ragged | None, only_seen: bool) -> SetLimits:
         """Add the label sets of training that fit."""
         if seen_sets is None or not len(seen_sets):

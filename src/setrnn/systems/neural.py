@@ -25,7 +25,7 @@ from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network, rebuild_network
 from setrnn.model.windows import find_window
 from setrnn.search.set_search import ScoredSets
-from setrnn.systems.candidates import Certificates, Floats, Floats32, Ids, Ints, SetCandidates
+from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, SetCandidates
 from setrnn.systems.empty_set import EMPTY_SHIFT, pack_shift, unpack_shift
 from setrnn.systems.known import Known
 from setrnn.systems.products import most_probable_products, product_log_probs
@@ -208,16 +208,12 @@ class NeuralSystem(System):
 
 def as_candidates(found: ScoredSets) -> SetCandidates:
     """Copy what a search found for a batch to the CPU."""
-    certificates = None
-    if found.certificate is not None:
-        certificates = Certificates(
-            found.certificate.is_proved.cpu().numpy(),
-            found.certificate.pruned.cpu().numpy().astype(np.float64),
-        )
+    own = found.certificate
     return SetCandidates(
         found.labels.cpu().numpy().astype(np.int32),
         found.log_probs.cpu().numpy().astype(np.float64),
-        certificates=certificates,
+        is_proved=None if own is None else own.is_proved.cpu().numpy(),
+        pruned=None if own is None else own.pruned.cpu().numpy().astype(np.float64),
         label_probs=None if found.label_probs is None else found.label_probs.cpu().numpy(),
     )
 

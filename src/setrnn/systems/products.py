@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy  # scipy.special is imported where it is first used
@@ -29,9 +28,6 @@ from setrnn.systems.empty_set import (
     shift_log_probs,
 )
 from setrnn.systems.known import Known, make_completions
-
-if TYPE_CHECKING:
-    pass
 
 # A label less likely than this, or the 129th, is not in a set of highest expected F1: to raise the
 # F1 of a set of k labels, it needs a probability of about F1 (k + 2) / 2 (k + largest size).

@@ -97,7 +97,8 @@ class RelabelledSystem(System):
             found.log_probs,
             found,
             self.own_ids,
-            certificates=found.certificates,
+            is_proved=found.is_proved,
+            pruned=found.pruned,
             label_probs=probs,
         )
 

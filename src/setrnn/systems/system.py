@@ -19,9 +19,6 @@ from setrnn.systems.known import Known
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from setrnn.data.prepared import Prepared
-    from setrnn.progress import OnProgress
-
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
@@ -109,11 +106,3 @@ class System(Protocol):
 
     def check_sizes(self, n_tokens: int, n_labels: int) -> None:
         """Raise ValueError if the weights are for another vocabulary or other labels."""
-
-
-class FittedSystem(System, Protocol):
-    """A system that is fitted in one step, without epochs."""
-
-    @classmethod
-    def train(cls, prepared: Prepared, config: Config, on_progress: OnProgress) -> Self:
-        """Fit on the train part of prepared data."""

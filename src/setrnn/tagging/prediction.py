@@ -204,12 +204,12 @@ def add_notes(found: Found, notes: tuple[str, ...]) -> Found:
 
 def list_certificates(labels: Ids, candidates: SetCandidates) -> list[Certificate | None]:
     """Return the certificate of each predicted set (n, S) that is the first candidate."""
-    if (found := candidates.certificates) is None:
+    if candidates.is_proved is None or candidates.pruned is None:
         return [None] * len(labels)
-    is_first = candidates.ranks(labels) == 0
+    parts = zip(candidates.ranks(labels) == 0, candidates.is_proved, candidates.pruned, strict=True)
     return [
         Certificate(bool(proved), float(pruned)) if first else None
-        for first, proved, pruned in zip(is_first, found.is_proved, found.pruned, strict=True)
+        for first, proved, pruned in parts
     ]
 
 

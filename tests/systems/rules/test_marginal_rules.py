@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from choices import as_sets, choice_of, random_distributions
+from choices import as_sets, choice_of, choose_sets, random_distributions
 from setrnn.errors import ConfigError
-from setrnn.systems.rules import choose_sets, find_rule, marginal_rules
+from setrnn.systems.rules import marginal_rules
 from setrnn.systems.rules.marginal_rules import (
     Thresholds,
     choose_thresholds,
@@ -15,7 +15,7 @@ THRESHOLDS = Thresholds(0.3, np.array([0.1, 0.2, 0.4, 0.7]))
 
 
 def chosen_sets(rule, choice):
-    return as_sets(choose_sets(find_rule(rule), choice)[0])
+    return as_sets(choose_sets(rule, choice)[0])
 
 
 @pytest.mark.parametrize("rule", ["micro-f1", "label-f1"])

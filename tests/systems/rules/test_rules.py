@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from brute_force import all_sets
-from choices import NAMES, as_sets, choice_of, expected_f1, padded_sets, random_distributions
+from choices import (
+    NAMES,
+    as_sets,
+    choice_of,
+    choose_sets,
+    expected_f1,
+    padded_sets,
+    random_distributions,
+)
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError
@@ -16,7 +24,6 @@ from setrnn.systems.limits import Limits, no_limits
 from setrnn.systems.products import ProductCandidates, most_probable_products
 from setrnn.systems.rules import (
     RULES,
-    choose_sets,
     count_candidates,
     count_completions,
     find_rule,
@@ -118,7 +125,7 @@ def worth(rule, probs, chosen):
 def test_every_rule_chooses_the_best_set_that_fits(rule, hierarchy, limits):
     probs = random_distributions(3, n=12) + 1e-12
     ids, fitting = limits_of(limits, hierarchy)
-    labels, log_probs = choose_sets(find_rule(rule), choice_of(probs, ids, thresholds=THRESHOLDS))
+    labels, log_probs = choose_sets(rule, choice_of(probs, ids, thresholds=THRESHOLDS))
     for row, chosen, log_prob in zip(probs, as_sets(labels), log_probs, strict=True):
         assert chosen in fitting
         best = max(worth(rule, row, each) for each in fitting)
@@ -135,7 +142,7 @@ def test_with_few_candidates_the_set_fits_and_has_its_own_probability(
     probs = random_distributions(4)
     ids, fitting = limits_of(limits, hierarchy)
     choice = choice_of(probs, ids, n_sets, THRESHOLDS)
-    labels, log_probs = choose_sets(find_rule(rule), choice)
+    labels, log_probs = choose_sets(rule, choice)
     assert {*as_sets(labels)} <= {*fitting}
     asked = choice.set_log_probs(np.arange(len(probs)), labels[:, None])[:, 0]
     np.testing.assert_allclose(log_probs, asked, atol=1e-9)
@@ -151,7 +158,7 @@ def test_of_independent_labels_the_most_probable_closed_set_is_exact(hierarchy):
     ids, fitting = limits_of(Limits(), hierarchy)
     candidates = most_probable_products(logits, 2)
     choice = Choice(candidates, ids, lambda rows, sets: candidates.take(rows).log_probs_of(sets))
-    _, log_probs = choose_sets(find_rule("set"), choice)
+    _, log_probs = choose_sets("set", choice)
     every = np.broadcast_to(padded_sets(fitting, 4), (30, len(fitting), 4))
     best = candidates.log_probs_of(every).max(axis=1)
     np.testing.assert_allclose(log_probs, best, atol=1e-6)
@@ -160,7 +167,7 @@ def test_of_independent_labels_the_most_probable_closed_set_is_exact(hierarchy):
 @EVERY_RULE
 def test_no_documents_get_no_sets(rule):
     choice = choice_of(np.zeros((0, 16)), thresholds=THRESHOLDS)
-    labels, log_probs = choose_sets(find_rule(rule), choice)
+    labels, log_probs = choose_sets(rule, choice)
     assert len(labels) == len(log_probs) == 0
 
 
@@ -172,7 +179,7 @@ def test_without_labels_only_the_empty_set_is_left(rule):
     for candidates in (SetCandidates(nothing, np.zeros((3, 1))), product):
         thresholds = Thresholds(0.4, np.zeros(0))
         choice = Choice(candidates, no_limits(0), lambda rows, sets: sets, thresholds)
-        labels, log_probs = choose_sets(find_rule(rule), choice)
+        labels, log_probs = choose_sets(rule, choice)
         assert as_sets(labels) == [()] * 3
         assert not log_probs.any()
 
@@ -204,5 +211,5 @@ def test_as_many_sets_are_scored_under_limits_however_many_are_found():
 
     for n_sets in (16, 50):
         candidates = SetCandidates(sets[:, :n_sets], np.log(np.full((1, n_sets), 0.01)))
-        choose_sets(find_rule("set"), Choice(candidates, limits, set_log_probs))
+        choose_sets("set", Choice(candidates, limits, set_log_probs))
     assert asked[0] == asked[2]

@@ -18,7 +18,7 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.unknown import ESTIMATED, Incomplete
 from setrnn.methods import Method
-from setrnn.metrics import evaluate_sets
+from setrnn.metrics import evaluate_sets, indicator_matrix
 from setrnn.progress import OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
 from setrnn.systems.classical.features import Tfidf, indicator
@@ -244,14 +244,10 @@ def tune_penalties(
         trial = replace(config.classical, l1=l1, l2=l2)
         fitted = system_class.fit(tfidf, data, trial)
         system = fit_empty_set(fitted, prepared, config.model.empty_sets)
-        scores = evaluate_sets(truth, _predict(system, valid.tokens, data.n_labels), unknown)
+        chosen = [row[row >= 0] for row in system.candidates(valid.tokens, 1).labels[:, 0]]
+        scores = evaluate_sets(truth, indicator_matrix(chosen, data.n_labels), unknown)
         count(1)
         total = scores.instance_f1 + scores.label_f1 + scores.micro_f1
         if total > best_sum:
             best, best_sum = trial, total
     return best
-
-
-def _predict(system: System, tokens: Ragged, n_labels: int) -> scipy.sparse.csr_matrix:
-    rows = system.candidates(tokens, 1).labels[:, 0]
-    return indicator(Ragged.from_lists([row[row >= 0].tolist() for row in rows]), n_labels)

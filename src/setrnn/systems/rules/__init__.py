@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from setrnn.errors import ConfigError, nearest_name
-from setrnn.systems.candidates import Floats, Ids, pack_labels
+from setrnn.systems.candidates import Ids
 from setrnn.systems.limits import SetLimits
 from setrnn.systems.rules import expected_f1, marginal_rules, most_probable
 from setrnn.systems.rules.choice import Choice
@@ -136,9 +136,3 @@ def count_candidates(
 def count_completions(top: int = 1) -> int:
     """Return how many sets to ask a system for if labels are known and `top` sets are shown."""
     return max(top, MANY_COMPLETIONS)
-
-
-def choose_sets(rule: Rule, choice: Choice) -> tuple[Ids, Floats]:
-    """Choose a set for each document: its labels (n, S), packed, and its log-probability (n,)."""
-    labels = pack_labels(rule.choose(choice))
-    return labels, choice.log_probs_of(labels[:, None])[:, 0]

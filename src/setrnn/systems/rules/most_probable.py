@@ -9,6 +9,8 @@ proposed, and the system is asked for their probabilities.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from setrnn.metrics import top_labels
@@ -62,7 +64,7 @@ def propose(limits: SetLimits, label_sets: Ids, marginals: Floats32) -> Ids:
         return limits.seen.best(_log_odds(marginals), N_ONLY_SEEN)[0]
     if limits.closure is not None:
         # Without other limits, what is found agrees with labels that are known.
-        others = limits.without_closure()
+        others = replace(limits, closure=None)
         given = label_sets if others.is_open else propose(others, label_sets, marginals)
         return propose_closed(limits, limits.closure, given, _log_odds(marginals))
     found = [make_likely_sets(limits, marginals), repair_sets(limits, label_sets, marginals)]
