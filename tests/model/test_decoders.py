@@ -13,7 +13,7 @@ from brute_force_sequences import (
     tiny_network,
 )
 from setrnn.model.dropout import draw_from
-from setrnn.search import search_sequences
+from setrnn.search.beam_search import search_sequences
 
 EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
 

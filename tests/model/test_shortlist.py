@@ -15,8 +15,8 @@ from brute_force_sequences import (
     tiny_network,
 )
 from setrnn.config import Config, ModelSettings
+from setrnn.model.evidence import ShortlistEvidence
 from setrnn.model.network import make_network
-from setrnn.model.shortlist import ShortlistEvidence
 from setrnn.search.lattice import search_sets
 from setrnn.search.subset_sums import set_log_prob_by_subsets
 

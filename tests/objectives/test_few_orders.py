@@ -12,7 +12,7 @@ from setrnn.objectives.few_orders import (
     fill_in_all_orders,
     search_large_sets,
 )
-from setrnn.search import search_orders
+from setrnn.search.beam_search import search_orders
 
 LABEL_SETS = [(0, 1, 2, 3, 4), (1, 3), (), (0, 2, 3, 4), (2,), (1, 2, 4), (0, 1, 2, 4)]
 

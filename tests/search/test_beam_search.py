@@ -21,7 +21,8 @@ from brute_force_sequences import (
     tiny_network,
 )
 from setrnn.objectives.sampled_order import sample_orders
-from setrnn.search import beam_search, most_probable_sets, search_orders, search_sequences
+from setrnn.search.beam_search import beam_search, search_orders, search_sequences
+from setrnn.search.set_search import most_probable_sets
 
 EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
 EVERYTHING = 1_000  # a beam wider than all sequences of 4 or 5 labels

@@ -15,7 +15,7 @@ from brute_force_sequences import (
     set_log_probs,
     tiny_network,
 )
-from setrnn.search import beam_search
+from setrnn.search.beam_search import beam_search
 from setrnn.search.set_search import most_probable_completions
 
 EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)

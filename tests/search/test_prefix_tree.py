@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from brute_force_sequences import TEXTS, batch_of, tiny_network
-from setrnn.search import most_probable_sets, search_sequences
+from setrnn.search.beam_search import search_sequences
 from setrnn.search.prefix_tree import PrefixTree, can_share_prefixes, score_in_tree, search_in_tree
-from setrnn.search.set_search import score_sets
+from setrnn.search.set_search import most_probable_sets, score_sets
 
 WIDTHS = pytest.mark.parametrize("width", [1, 3, 12])
 SEEDS = pytest.mark.parametrize("seed", range(4))

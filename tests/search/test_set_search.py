@@ -16,8 +16,8 @@ from brute_force_sequences import (
     set_log_probs,
     tiny_network,
 )
-from setrnn.search import Sequences, most_probable_sets, set_log_prob
-from setrnn.search.set_search import distinct_sets
+from setrnn.search.beam_search import Sequences
+from setrnn.search.set_search import distinct_sets, most_probable_sets, set_log_prob
 
 EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
 EVERYTHING = 1_000

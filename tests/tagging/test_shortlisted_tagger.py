@@ -8,7 +8,7 @@ import pytest
 
 from setrnn import load
 from setrnn.data import newsroom
-from setrnn.model.shortlist import ShortlistEvidence
+from setrnn.model.evidence import ShortlistEvidence
 from setrnn.tagging.evaluate import evaluate
 from setrnn.tagging.trust.calibrate import calibrate
 from small_taggers import SMALL, trained_tagger

@@ -15,9 +15,13 @@ from setrnn.data.prepared import Prepared
 from setrnn.model.decoders import find_decoder
 from setrnn.model.devices import without_values
 from setrnn.model.encoders import find_encoder
-from setrnn.model.evidence import LabelEvidence
+from setrnn.model.evidence import (
+    LABELS_PER_PLACE,
+    LabelEvidence,
+    ShortlistEvidence,
+    make_evidence,
+)
 from setrnn.model.interfaces import Encoding
-from setrnn.model.shortlist import LABELS_PER_PLACE, ShortlistEvidence
 from setrnn.model.weight_products import keep_products
 from setrnn.model.wide import WideEvidence
 from setrnn.model.windows import encode_windows, find_window
@@ -84,13 +88,6 @@ def make_network(
         is_short = 0 < n_listed * LABELS_PER_PLACE <= len(labels)
         evidence = make_evidence(encoder.word_size, len(labels), n_listed if is_short else 0)
     return Network(encoder, made, evidence, window=find_window(config.text))
-
-
-def make_evidence(word_size: int, n_labels: int, n_listed: int) -> LabelEvidence:
-    """Build label evidence, with a shortlist of labels per document unless `n_listed` is 0."""
-    if n_listed:
-        return ShortlistEvidence(word_size, n_labels, n_listed)
-    return LabelEvidence(word_size, n_labels)
 
 
 def rebuild_network(weights: Mapping[str, Tensor], config: Config, decoder: str = "rnn") -> Network:

@@ -30,7 +30,8 @@ from setrnn.data.text.subwords import SubwordEncoder
 from setrnn.data.text.words import break_runs, whole_characters
 from setrnn.errors import ConfigError, DataError
 from setrnn.model.interfaces import Encoding
-from setrnn.search import Sequences, most_probable_sets, search_orders
+from setrnn.search.beam_search import Sequences, search_orders
+from setrnn.search.set_search import most_probable_sets
 from setrnn.systems.candidates import Floats32, Ids, ScoredSet, to_probability
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
