@@ -125,6 +125,11 @@ class SeenSets:
         """The number of labels of each set, (G,)."""
         return np.asarray((self.labels >= 0).sum(axis=1))
 
+    @cached_property
+    def keys(self) -> npt.NDArray[np.uint64]:
+        """The key of each set, (G,): see `set_keys`."""
+        return set_keys(self.labels, self.n_labels)
+
     def by_size(self) -> dict[int, SeenSets]:
         """Group the sets by their size."""
         return {
@@ -134,8 +139,7 @@ class SeenSets:
 
     def contain(self, label_sets: Ids) -> Bools:
         """Return which of given sets (n, K, S) were seen: (n, K)."""
-        keys = set_keys(self.labels, self.n_labels)
-        return np.isin(set_keys(label_sets, self.n_labels), keys)
+        return np.isin(set_keys(label_sets, self.n_labels), self.keys)
 
     def best(self, values: npt.NDArray[Any], n_best: int) -> tuple[Ids, Floats]:
         """Return the sets with the largest sums of their labels' values (n, L), and these sums.
@@ -148,7 +152,7 @@ class SeenSets:
         step = max(1, _MAX_SCORES // len(self.labels))
         for start in range(0, n, step):
             rows = slice(start, start + step)
-            totals = np.asarray((self._members @ values[rows].T).T)  # (n, G)
+            totals = np.asarray((self.members @ values[rows].T).T)  # (n, G)
             some = np.argpartition(-totals, n_best - 1, axis=1)[:, :n_best]
             of_some = np.take_along_axis(totals, some, axis=1)
             order = np.argsort(-of_some, axis=1, kind="stable")
@@ -157,7 +161,8 @@ class SeenSets:
         return self.labels[chosen], sums
 
     @cached_property
-    def _members(self) -> scipy.sparse.csr_matrix:
+    def members(self) -> scipy.sparse.csr_matrix:
+        """The sets as 0 and 1, (G, L)."""
         offsets = np.concatenate([[0], np.cumsum(self.sizes)])
         ones = np.ones(int(offsets[-1]))
         shape = (len(self.labels), self.n_labels)

@@ -25,7 +25,7 @@ from setrnn.systems.candidates import (
     pack_labels,
 )
 from setrnn.systems.classical.br import fit_linear
-from setrnn.systems.classical.features import Tfidf, indicator
+from setrnn.systems.classical.features import Tfidf
 from setrnn.systems.classical.system import (
     ClassicalSystem,
     OnLabelsDone,
@@ -33,7 +33,7 @@ from setrnn.systems.classical.system import (
     ignore_labels,
 )
 from setrnn.systems.known import Known, make_completions
-from setrnn.systems.limits import set_keys
+from setrnn.systems.limits import SeenSets, set_keys
 from setrnn.systems.products import list_likely_labels
 from setrnn.systems.system import Arrays
 
@@ -46,8 +46,7 @@ class SupportCandidates(SetCandidates):
     """The best sets seen in training, and the probabilities of all seen sets."""
 
     of_documents = (*SetCandidates.of_documents, "support_log_probs", "logits")
-    support: Ids  # (G, S) the seen sets, padded with -1
-    members: scipy.sparse.csr_matrix  # the seen sets as 0 and 1, (G, L)
+    seen: SeenSets
     support_log_probs: Floats  # (n, G)
     logits: Floats32  # (n, L) of BR
 
@@ -62,7 +61,7 @@ class SupportCandidates(SetCandidates):
 
     @cached_property
     def _marginals(self) -> Floats32:
-        of_seen = np.asarray((self.members.T @ np.exp(self.support_log_probs).T).T)
+        of_seen = np.asarray((self.seen.members.T @ np.exp(self.support_log_probs).T).T)
         larger = np.maximum(of_seen, scipy.special.expit(self.logits))
         return np.asarray(np.minimum(larger, 1.0), dtype=np.float32)
 
@@ -72,10 +71,9 @@ class SupportCandidates(SetCandidates):
 
     def log_probs_of(self, label_sets: Ids) -> Floats:
         """Return log p of given sets, (n, G, S): (n, G); -inf for sets not seen."""
-        n_labels = self.members.shape[1]
-        keys = set_keys(self.support, n_labels)
+        keys = self.seen.keys
         order = np.argsort(keys)
-        asked = set_keys(label_sets, n_labels)
+        asked = set_keys(label_sets, self.seen.n_labels)
         place = order[np.minimum(np.searchsorted(keys[order], asked), len(keys) - 1)]
         found = np.take_along_axis(self.support_log_probs, place, axis=1)
         return np.where(keys[place] == asked, found, -np.inf)
@@ -83,13 +81,13 @@ class SupportCandidates(SetCandidates):
     def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
         """Sum the probabilities of the seen sets of each size that contain each label."""
         probs = np.exp(self.support_log_probs)
-        marginals = np.asarray((self.members.T @ probs.T).T)
+        marginals = np.asarray((self.seen.members.T @ probs.T).T)
         labels = list_likely_labels(marginals, also)
-        sizes = (self.support >= 0).sum(axis=1)
+        sizes = self.seen.sizes
         found = np.zeros((*labels.shape, max(int(sizes.max(initial=0)), 1)))
         for size in range(1, found.shape[2] + 1):
             is_of_size = sizes == size
-            summed = np.asarray((self.members[is_of_size].T @ probs[:, is_of_size].T).T)
+            summed = np.asarray((self.seen.members[is_of_size].T @ probs[:, is_of_size].T).T)
             found[:, :, size - 1] = np.take_along_axis(summed, labels, axis=1)
         return LabelSizeProbs(labels, found, probs[:, sizes == 0].sum(axis=1))
 
@@ -130,7 +128,7 @@ class SupportInference(ClassicalSystem):
         The log of the product over all L labels is, up to a constant per document, the sum of
         the log-odds of the labels of the set: one sparse product for all sets.
         """
-        scores = np.asarray((self._members @ logits.astype(np.float64).T).T)
+        scores = np.asarray((self._seen.members @ logits.astype(np.float64).T).T)
         scores[:, self.support.lengths == 0] += self.empty_shift
         return np.asarray(scores - scipy.special.logsumexp(scores, axis=1, keepdims=True))
 
@@ -153,31 +151,20 @@ class SupportInference(ClassicalSystem):
         best = np.take_along_axis(best, order, axis=1)
         best_log_probs = np.take_along_axis(best_log_probs, order, axis=1)
         if known is not None:
-            found = SetCandidates(self._padded_support[best], best_log_probs)
-            return make_completions(found, known)
-        return SupportCandidates(
-            pack_labels(self._padded_support[best]),
-            best_log_probs,
-            self._padded_support,
-            self._members,
-            log_probs,
-            logits,
-        )
+            return make_completions(SetCandidates(self._seen.labels[best], best_log_probs), known)
+        labels = pack_labels(self._seen.labels[best])
+        return SupportCandidates(labels, best_log_probs, self._seen, log_probs, logits)
 
     def _fits(self, known: Known) -> Bools:
         """Mark the seen sets with all present and no absent labels: documents x sets."""
         is_present, is_absent = known.is_present(self.n_labels), known.is_absent(self.n_labels)
-        n_present = self._members @ is_present.T.astype(np.float32)  # (sets, n)
-        n_absent = self._members @ is_absent.T.astype(np.float32)
+        n_present = self._seen.members @ is_present.T.astype(np.float32)  # (sets, n)
+        n_absent = self._seen.members @ is_absent.T.astype(np.float32)
         return np.asarray(((n_present == is_present.sum(1)) & (n_absent == 0)).T)
 
     @cached_property
-    def _padded_support(self) -> Ids:
-        return self.support.padded(min_width=1)
-
-    @cached_property
-    def _members(self) -> scipy.sparse.csr_matrix:
-        return indicator(self.support, self.n_labels)  # (sets, L)
+    def _seen(self) -> SeenSets:
+        return SeenSets(self.support.padded(min_width=1), self.n_labels)
 
     def score_sets(self, features: scipy.sparse.csr_matrix, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S); -inf for sets not seen in training."""
