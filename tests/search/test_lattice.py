@@ -165,7 +165,7 @@ def test_a_set_that_was_found_but_not_kept_can_refute_the_first(exact_sets, firs
     assert decoder.set_probs()[0, 3] == pytest.approx(0.525)
     found = system_of(decoder, 1, exact_sets).candidates(Ragged.from_lists([[0]]), 1)
     assert found.set_at(0, 0) == first
-    assert found.certificates.is_proved[0] == (first == [0, 1])
+    assert found.is_proved[0] == (first == [0, 1])
 
 
 @pytest.mark.parametrize("n_labels", [2, 3, 4])
@@ -181,8 +181,8 @@ def test_no_proof_is_false_among_thousands_of_random_decoders(n_labels, exact_se
         found = system_of(decoder, width, exact_sets).candidates(tokens, 1)
         first = decoder.number_of(torch.from_numpy(found.labels[:, 0]).long())
         prob = truth.gather(1, first[:, None])[:, 0]
-        is_false = (prob < truth.max(1).values - ROUNDING).numpy() & found.certificates.is_proved
+        is_false = (prob < truth.max(1).values - ROUNDING).numpy() & found.is_proved
         assert not is_false.any(), f"{is_false.sum()} of width {width}"
-        shares.append(found.certificates.is_proved.mean())
+        shares.append(found.is_proved.mean())
     assert shares[0] > 0.15
     assert shares[-1] > 0.9

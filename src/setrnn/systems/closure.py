@@ -54,6 +54,12 @@ class Closure:
         """Return the labels above a label."""
         return [int(each) for each in self.above[label] if each >= 0]
 
+    def parents(self, label: int) -> list[int]:
+        """Return the labels directly above a label: those that are above no other of them."""
+        above = self.ids_above(label)
+        farther = {each for other in above for each in self.ids_above(other)}
+        return [each for each in above if each not in farther]
+
     def close(self, label_sets: Ids) -> Ids:
         """Add to sets (..., S) all labels above theirs: (..., S), packed."""
         *shape, S = label_sets.shape
