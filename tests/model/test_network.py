@@ -4,12 +4,8 @@ import pytest
 import torch
 
 from brute_force_sequences import (
-    STEPPING_DECODERS,
-    TEXTS,
     batch_of,
     network_of,
-    set_log_probs,
-    tiny_network,
 )
 from setrnn.config import Config, EncoderSettings, ModelSettings
 from setrnn.errors import ConfigError
@@ -17,23 +13,6 @@ from setrnn.model.decoders import DECODERS, find_decoder
 from setrnn.model.encoders import GRUEncoder, TransformerEncoder, find_encoder
 from setrnn.model.network import Network, rebuild_network
 from tiny_transformers import tiny_transformer
-
-EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
-
-
-def set_table(network, batch):
-    """log p of every set, by the row each document has in its split: (n, 16)."""
-    found = torch.stack(list(set_log_probs(network.decoder, network.encode(batch)).values()), 1)
-    return found[torch.from_numpy(batch.rows).argsort()]
-
-
-@EVERY_DECODER
-def test_the_order_of_documents_changes_no_set_probability(decoder):
-    network = tiny_network(decoder)
-    expected = set_table(network, batch_of())
-    order = [2, 0, 3, 1]
-    shuffled = batch_of([TEXTS[row] for row in order])
-    torch.testing.assert_close(set_table(network, shuffled), expected[order])
 
 
 def test_a_document_begins_with_about_one_label():

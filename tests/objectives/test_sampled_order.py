@@ -8,14 +8,10 @@ import torch
 from scipy.stats import chisquare
 
 from brute_force_sequences import (
-    STEPPING_DECODERS,
-    TEXTS,
     TableDecoder,
     as_tuple,
-    batch_of,
     documents,
     label_rows,
-    tiny_network,
 )
 from setrnn.objectives.sampled_order import sample_orders
 
@@ -29,18 +25,6 @@ def restricted_probability(decoder, document, order):
         probs = decoder.next_log_probs(document, order[:step]).exp()
         probability *= float(probs[label] / probs[list(order[step:])].sum())
     return probability
-
-
-@pytest.mark.parametrize("decoder", STEPPING_DECODERS)
-def test_every_label_of_the_set_is_drawn_once_and_no_other(decoder):
-    torch.manual_seed(0)
-    network = tiny_network(decoder)
-    encoding = network.encode(batch_of(TEXTS))
-    orders = sample_orders(network.decoder, encoding, label_rows(LABEL_SETS), 20)
-    assert orders.shape == (4, 20, 3)
-    for document, labels in enumerate(LABEL_SETS):
-        for order in orders[document]:
-            assert sorted(as_tuple(order)) == list(labels)
 
 
 def test_orders_are_drawn_as_often_as_the_restricted_model_says():

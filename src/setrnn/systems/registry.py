@@ -7,7 +7,9 @@ from typing import Any
 from setrnn.errors import ConfigError
 from setrnn.methods import Method
 from setrnn.model.decoders import find_decoder
-from setrnn.systems.classical import CLASSICAL
+from setrnn.systems.classical.br import BinaryRelevance
+from setrnn.systems.classical.br_support import SupportInference
+from setrnn.systems.classical.pcc import ClassifierChain
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import IndependentSystem
 from setrnn.systems.order_free import OrderFreeSystem
@@ -19,7 +21,9 @@ SYSTEMS: dict[str, type[Any]] = {
     "sequences": RecurrentSystem,
     "sets": OrderFreeSystem,
     "labels": IndependentSystem,
-    **CLASSICAL,
+    "br": BinaryRelevance,
+    "br-support": SupportInference,
+    "pcc": ClassifierChain,
     "mixture": MixtureSystem,
 }
 

@@ -14,7 +14,6 @@ from setrnn.data.ragged import Ragged
 from setrnn.errors import SetRNNError
 from setrnn.methods import METHODS
 from setrnn.metrics import evaluate_label_sets
-from setrnn.systems.classical import CLASSICAL
 from setrnn.systems.classical import system as classical_system
 from setrnn.systems.classical.features import indicator
 from setrnn.systems.classical.logistic import Penalties, fit_logistic
@@ -26,10 +25,12 @@ from setrnn.systems.classical.system import (
     tune_penalties,
 )
 from setrnn.systems.empty_set import fit_empty_set
+from setrnn.systems.registry import SYSTEMS
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.start import TrainOptions, train_system
 from tiny import TINY
 
+CLASSICAL = {name: SYSTEMS[name] for name in ("br", "br-support", "pcc")}
 EVERY_SYSTEM = pytest.mark.parametrize("system_class", CLASSICAL.values(), ids=CLASSICAL)
 QUICK = Config(classical=ClassicalSettings(max_steps=5, beam_width=7))
 

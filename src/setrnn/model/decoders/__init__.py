@@ -22,13 +22,3 @@ def find_decoder(name: str) -> type[AnyDecoder]:
     if name not in DECODERS:
         raise ConfigError(f"There is no decoder '{name}'. {nearest_name(name, DECODERS)}")
     return DECODERS[name]
-
-
-__all__ = [
-    "DECODERS",
-    "OrderFreeDecoder",
-    "RNNDecoder",
-    "SGMDecoder",
-    "SigmoidDecoder",
-    "find_decoder",
-]

@@ -113,8 +113,8 @@ class ClassicalSystem(System):
     """Linear functions of tf-idf, one per label; a subclass fits them and finds sets with them.
 
     Example:
-        >>> from setrnn.systems.classical import CLASSICAL
-        >>> [name for name, each in CLASSICAL.items() if issubclass(each, ClassicalSystem)]
+        >>> from setrnn.systems.registry import SYSTEMS
+        >>> [name for name, each in SYSTEMS.items() if issubclass(each, ClassicalSystem)]
         ['br', 'br-support', 'pcc']
     """
 
