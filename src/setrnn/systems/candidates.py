@@ -249,6 +249,19 @@ def widen(labels: Ids, width: int) -> Ids:
     return np.pad(labels, room, constant_values=-1)
 
 
+def join_sets(parts: Sequence[Ids]) -> Ids:
+    """Put the sets of each document, (n, K, S) in each part, side by side."""
+    width = max(each.shape[2] for each in parts)
+    return np.concatenate([widen(each, width) for each in parts], axis=1)
+
+
+def rank_sets(labels: Ids, log_probs: Floats) -> tuple[Ids, Floats]:
+    """Return sets (n, K, S) and their log p (n, K) in descending order of probability."""
+    order = np.argsort(-log_probs, axis=1, kind="stable")
+    labels = np.take_along_axis(labels, order[:, :, None], axis=1)
+    return labels, np.take_along_axis(log_probs, order, axis=1)
+
+
 def pack_labels(labels: Ids) -> Ids:
     """Sort the ids of each set (..., S), with -1 last, and remove columns that no set uses.
 

@@ -16,7 +16,7 @@ import numpy as np
 import scipy  # scipy.special is imported where it is first used
 
 from setrnn.data.batches import even_rows
-from setrnn.systems.candidates import Floats, Floats32, Ids, log_sigmoid, widen
+from setrnn.systems.candidates import Floats, Floats32, Ids, join_sets, log_sigmoid, rank_sets
 
 if TYPE_CHECKING:
     from setrnn.data.prepared import Prepared
@@ -131,10 +131,8 @@ def shift_candidates(
     if known is not None:
         empty = np.where((known.present >= 0).any(axis=1), -np.inf, empty)
     found = np.concatenate([others, empty[:, None]], axis=1) - log_total(log_empty, shift)[:, None]
-    nothing = widen(np.full((n, 1, 1), -1, dtype=np.int32), label_sets.shape[2])
-    sets = np.concatenate([label_sets, nothing], axis=1)
-    order = np.argsort(-found, axis=1, kind="stable")
-    return np.take_along_axis(sets, order[:, :, None], axis=1), np.take_along_axis(found, order, 1)
+    sets = join_sets([label_sets, np.full((n, 1, 1), -1, dtype=np.int32)])
+    return rank_sets(sets, found)
 
 
 def _log_not_empty(log_empty: Floats) -> Floats:

@@ -22,8 +22,8 @@ from setrnn.systems.candidates import (
     Floats32,
     Ids,
     SetCandidates,
+    join_sets,
     pack_labels,
-    widen,
 )
 from setrnn.systems.known import Known
 from setrnn.systems.limits import set_keys
@@ -198,8 +198,7 @@ def unite(found: Sequence[SetCandidates], n_sets: int, n_labels: int) -> tuple[I
     At most `n_sets` are kept per document: the best set of each member, then those with the
     highest probability by any member.
     """
-    width = max(each.labels.shape[2] for each in found)
-    labels = np.concatenate([widen(each.labels, width) for each in found], axis=1)
+    labels = join_sets([each.labels for each in found])
     value = np.concatenate([_rank(each) for each in found], axis=1)
     keys = set_keys(labels, n_labels)
     order = np.lexsort((-value, keys), axis=1)  # equal sets side by side, the best value first

@@ -19,6 +19,7 @@ from setrnn.systems.candidates import (
     LabelSizeProbs,
     SetCandidates,
     list_distinct,
+    rank_sets,
 )
 from setrnn.systems.known import Known, make_completions
 
@@ -123,10 +124,7 @@ class MixtureCandidates(SetCandidates):
     @classmethod
     def of(cls, pool: Pool, weights: Weights, known: Known | None) -> MixtureCandidates:
         """Rank the sets by the current weights."""
-        log_probs = weights.mix(pool.log_probs)
-        order = np.argsort(-log_probs, axis=1, kind="stable")
-        log_probs = np.take_along_axis(log_probs, order, axis=1)
-        labels = np.take_along_axis(pool.labels, order[:, :, None], axis=1)
+        labels, log_probs = rank_sets(pool.labels, weights.mix(pool.log_probs))
         labels = np.where(log_probs[:, :, None] > -np.inf, labels, -1)
         if known is not None:
             labels = make_completions(SetCandidates(labels, log_probs), known).labels

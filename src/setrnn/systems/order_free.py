@@ -16,7 +16,7 @@ from setrnn.model.interfaces import Encoding, OrderFree
 from setrnn.search.lattice import rank_by_exact, search_sets
 from setrnn.search.set_search import ScoredSets
 from setrnn.search.subset_sums import EXACT_UP_TO, MOST_LABELS, set_log_prob_by_subsets
-from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.candidates import SetCandidates, rank_sets
 from setrnn.systems.known import Known, make_completions
 from setrnn.systems.neural import Rows
 from setrnn.systems.recurrent import RecurrentSystem
@@ -83,11 +83,7 @@ class OrderFreeSystem(RecurrentSystem):
         found = super()._completions(tokens, known)
         is_set = found.log_probs > -np.inf
         log_probs = np.where(is_set, self.set_log_probs(tokens, found.labels), -np.inf)
-        order = np.argsort(-log_probs, axis=1, kind="stable")
-        return SetCandidates(
-            np.take_along_axis(found.labels, order[..., None], axis=1),
-            np.take_along_axis(log_probs, order, axis=1),
-        )
+        return SetCandidates(*rank_sets(found.labels, log_probs))
 
     def score_sets(self, encoding: Encoding, label_sets: Tensor) -> Tensor:
         """Return log p (B, G) of sets (B, G, S), summed over their subsets.

@@ -23,6 +23,7 @@ from setrnn.systems.candidates import (
     LabelSizeProbs,
     SetCandidates,
     pack_labels,
+    rank_sets,
 )
 from setrnn.systems.classical.br import fit_linear
 from setrnn.systems.classical.features import Tfidf
@@ -147,12 +148,10 @@ class SupportInference(ClassicalSystem):
         n_sets = min(n_sets, len(self.support))
         best = np.argpartition(-log_probs, n_sets - 1, axis=1)[:, :n_sets]
         best_log_probs = np.take_along_axis(log_probs, best, axis=1)
-        order = np.argsort(-best_log_probs, axis=1, kind="stable")
-        best = np.take_along_axis(best, order, axis=1)
-        best_log_probs = np.take_along_axis(best_log_probs, order, axis=1)
+        labels, best_log_probs = rank_sets(self._seen.labels[best], best_log_probs)
         if known is not None:
-            return make_completions(SetCandidates(self._seen.labels[best], best_log_probs), known)
-        labels = pack_labels(self._seen.labels[best])
+            return make_completions(SetCandidates(labels, best_log_probs), known)
+        labels = pack_labels(labels)
         return SupportCandidates(labels, best_log_probs, self._seen, log_probs, logits)
 
     def _fits(self, known: Known) -> Bools:

@@ -23,7 +23,9 @@ from setrnn.systems.candidates import (
     Ids,
     Ints,
     SetCandidates,
+    join_sets,
     pack_labels,
+    rank_sets,
     widen,
 )
 from setrnn.systems.closure import Closure
@@ -138,9 +140,7 @@ def propose_closed(
     nothing = np.full((n, 1), -1, dtype=np.int32)
     sets = [_find_largest_sum(row, limits, closure) for row in log_odds]
     first = replace_rows(nothing, np.arange(n), sets)[:, None]
-    parts = [first, closure.close(proposed), closure.prune(proposed)]
-    width = max(each.shape[2] for each in parts)
-    found = np.concatenate([widen(each, width) for each in parts], axis=1)
+    found = join_sets([first, closure.close(proposed), closure.prune(proposed)])
     fitting = np.where(limits.fit(found)[:, :, None], found, found[:, :1])
     return pack_labels(fitting.astype(np.int32))
 
@@ -159,10 +159,8 @@ def keep_closed(
     if not len(rows):
         return found
     first = found.labels[rows, :N_CHANGED]
-    made = [closure.close(first), closure.prune(first)]
-    width = max(found.labels.shape[2], *(each.shape[2] for each in made))
-    added = pack_labels(np.concatenate([widen(each, width) for each in made], axis=1))
-    G = added.shape[1]
+    added = pack_labels(join_sets([closure.close(first), closure.prune(first)]))
+    G, width = added.shape[1], max(found.labels.shape[2], added.shape[2])
     labels = np.full((len(is_found), found.labels.shape[1] + G, width), -1, dtype=np.int32)
     labels[:, G:, : found.labels.shape[2]] = found.labels
     labels[rows, :G, : added.shape[2]] = added
@@ -175,9 +173,8 @@ def keep_closed(
     keys, log_probs = (np.take_along_axis(each, order, axis=1) for each in (keys, log_probs))
     log_probs[:, 1:][keys[:, 1:] == keys[:, :-1]] = -np.inf
     labels = np.take_along_axis(labels, order[:, :, None], axis=1)
-    again = np.argsort(-log_probs, axis=1, kind="stable")
-    labels = np.take_along_axis(labels, again[:, :, None], axis=1)
-    return SetCandidates(pack_labels(labels), np.take_along_axis(log_probs, again, axis=1))
+    labels, log_probs = rank_sets(labels, log_probs)
+    return SetCandidates(pack_labels(labels), log_probs)
 
 
 def find_best_closed(

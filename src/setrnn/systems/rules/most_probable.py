@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from setrnn.metrics import top_labels
-from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, pack_labels, widen
+from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, join_sets, pack_labels, widen
 from setrnn.systems.limits import SetLimits
 from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.closed_sets import propose_closed
@@ -70,8 +70,7 @@ def propose(limits: SetLimits, label_sets: Ids, marginals: Floats32) -> Ids:
     found = [make_likely_sets(limits, marginals), repair_sets(limits, label_sets, marginals)]
     if limits.seen is not None:
         found.append(limits.seen.best(_log_odds(marginals), N_SEEN)[0])
-    width = max(each.shape[2] for each in found)
-    return np.concatenate([widen(each, width) for each in found], axis=1)
+    return join_sets(found)
 
 
 def make_likely_sets(limits: SetLimits, marginals: Floats32) -> Ids:
