@@ -19,7 +19,7 @@ def fake_run(task, on_progress=ignore_progress):
     comparison = Comparison.load(task.folder)
     random = np.random.default_rng(task.seed)
     record = made_record(comparison, task.method, task.seed, ERRORS.get(task.method, 0.2), random)
-    treatment = {**task.treatment, **({"members": list(task.members)} if task.members else {})}
+    treatment = {**task.treatment, "needed": list(task.needed)}
     return replace(record, config=to_dict(task.config), treatment=treatment)
 
 

@@ -1,10 +1,6 @@
 """Commands one after the other, as a user gives them."""
 
 import json
-import os
-import signal
-import threading
-import time
 
 import pytest
 
@@ -69,27 +65,6 @@ def test_a_prepared_folder_gives_the_same_model_and_measures(run, world):
         (said,) = run(line, code=1).error_lines
         assert "train/ids.bin" in said
         assert "setrnn data prepare DATA" in said
-
-
-def test_a_stopped_training_is_resumed_with_the_same_bits(run, world):
-    train = f"train data --method set-rnn {NETWORK} --set training.checkpoint_minutes=0"
-    run(f"{train} --out whole")
-    last = world / "stopped.run" / "last.safetensors"
-
-    def stop():
-        while not last.exists():
-            time.sleep(0.001)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    thread = threading.Thread(target=stop)
-    thread.start()
-    said = run(f"{train} --out stopped", code=130).err
-    thread.join()
-    assert "--resume" in said
-    assert not (world / "stopped").exists()
-    run(f"{train} --out stopped --resume")
-    weights = [world / name / "model.safetensors" for name in ("whole", "stopped")]
-    assert weights[0].read_bytes() == weights[1].read_bytes()
 
 
 def test_training_without_a_method_says_what_it_tried_and_chose(run, world):

@@ -40,15 +40,15 @@ def test_the_scores_are_those_of_the_predictions(records, small_prepared):
 
 
 def test_a_mixture_is_made_of_the_models_of_other_runs(records, small_prepared):
-    folder, members = records[1], ("br-0", "set-rnn-0", "failed-0")
-    task = Task(small_prepared.folder, folder, "mixture", 0, SMALL, "cpu", members=members)
+    folder, needed = records[1], ("br-0", "set-rnn-0", "failed-0")
+    task = Task(small_prepared.folder, folder, "mixture", 0, SMALL, "cpu", needed=needed)
     record = run(task)
-    assert record.treatment["members"] == list(members)
+    assert record.treatment["needed"] == list(needed)
     assert set(record.scores["valid"]) >= {"set", "f1", "hamming"}
     assert record.test.order_entropy is None
     assert load(folder / "models" / "mixture-0").members
     with pytest.raises(TrainingError, match="Fewer than two"):
-        run(replace(task, members=members[::2]))
+        run(replace(task, needed=needed[::2]))
 
 
 def test_only_systems_that_emit_sequences_have_orders_and_cases(records):

@@ -5,7 +5,6 @@ import os
 import signal
 import tempfile
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ import setrnn
 
 METHOD = "set-rnn-exact"
 SETTINGS = ["vectors.source=none", *TINY[3:6], "training.epochs=15"]
-LONGEST = 60.0  # seconds until an epoch has ended
 
 
 @pytest.fixture(scope="module")
@@ -80,18 +78,16 @@ def command_of(pid):
 def test_a_run_resumes_elsewhere_with_the_same_bits(kill, cluster, small_prepared, tmp_path, tries):
     undisturbed, out = tmp_path / "undisturbed", tmp_path / "out"
     setrnn.compare(small_prepared, [METHOD], out=undisturbed, seeds=1, settings=SETTINGS)
-    struck = []
+    struck, is_over = [], threading.Event()
 
     def strike():
         """Kill once an epoch has ended: Ray says nothing of a run before its end."""
-        deadline = time.monotonic() + LONGEST
-        while time.monotonic() < deadline and not struck:
+        while not (struck or is_over.wait(0.05)):
             struck.extend(out.glob("runs/*.run/epochs.csv"))
-            time.sleep(0.05)
         if struck:
             kill(cluster)
 
-    thread = threading.Thread(target=strike)
+    thread = threading.Thread(target=strike, daemon=True)
     thread.start()
     with tries(f"kill -9 of a Ray {kill.__name__[5:]}", "compare --ray") as found:
         setrnn.compare(
@@ -102,6 +98,7 @@ def test_a_run_resumes_elsewhere_with_the_same_bits(kill, cluster, small_prepare
             settings=SETTINGS,
             ray=cluster.address,
         )
+        is_over.set()
         thread.join()
         if struck:
             found.add([] if learned(out) == learned(undisturbed) else ["other results"], "epoch 2")

@@ -1,8 +1,6 @@
 import os
-import resource
 import shutil
 import signal
-from contextlib import contextmanager
 
 import pytest
 from tiny_runs import SIZES, Run, prepared_of
@@ -86,19 +84,3 @@ def _send_signals(patch, n, *signals):
         return result
 
     patch.setattr(Trainer, "_step", step_and_signal)
-
-
-@pytest.fixture
-def small_files():
-    """Limit the size of files, as on a full disk."""
-
-    @contextmanager
-    def limited(n_bytes):
-        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, limits[1]))
-        try:
-            yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-
-    return limited

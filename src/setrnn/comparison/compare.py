@@ -12,8 +12,7 @@ from setrnn.comparison.plan import (
     Pool,
     find_done,
     find_methods,
-    find_start,
-    list_members,
+    list_needed,
     list_seeds,
     refuse_unequal_treatment,
     run_jobs_on_ray,
@@ -226,8 +225,7 @@ def compare(
             n_jobs=n_jobs,
             keep_model=keep_models,
             treatment=treatment,
-            members=list_members(names, seed) if find_method(method).is_mixture else (),
-            starts_from=find_start(method, seed, names) if keep_models else "",
+            needed=list_needed(method, seed, names) if keep_models else (),
         )
         for method in names
         for seed in list_seeds(method, n_seeds)

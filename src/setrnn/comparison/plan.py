@@ -85,31 +85,24 @@ def list_seeds(method: str, n_seeds: int) -> range:
     return range(1 if find_method(method).family == "classical" else n_seeds)
 
 
-def list_members(methods: Sequence[str], seed: int) -> tuple[str, ...]:
-    """Return the runs that a mixture is made of: all others with the same seed, if they have one.
+def list_needed(method: str, seed: int, methods: Sequence[str]) -> tuple[str, ...]:
+    """Return the runs whose models a run needs, of those that are made.
+
+    A mixture needs all others, with the same seed if they have one. A network needs that from which
+    it starts; if that is not made, it trains one itself.
 
     Example:
-        >>> list_members(["br", "set-rnn", "mixture"], seed=2)
-        ('br-0', 'set-rnn-2')
+        >>> methods = ["br", "vinyals-uniform", "vinyals-max", "mixture"]
+        >>> list_needed("mixture", 2, methods)
+        ('br-0', 'vinyals-uniform-2', 'vinyals-max-2')
+        >>> list_needed("vinyals-max", 2, methods)
+        ('vinyals-uniform-2',)
     """
-    return tuple(
-        run_name(method, min(seed, list_seeds(method, seed + 1)[-1]))
-        for method in methods
-        if not find_method(method).is_mixture
-    )
-
-
-def find_start(method: str, seed: int, methods: Sequence[str]) -> str:
-    """Return the run whose network a method starts from; "" if it trains that network itself.
-
-    Example:
-        >>> find_start("vinyals-max", 2, ["vinyals-uniform", "vinyals-max"])
-        'vinyals-uniform-2'
-    """
-    first = find_method(method).first_method
-    if first is None or first not in methods:
-        return ""
-    return run_name(first, seed)
+    if find_method(method).is_mixture:
+        others = [each for each in methods if not find_method(each).is_mixture]
+    else:
+        others = [each for each in methods if each == find_method(method).first_method]
+    return tuple(run_name(each, min(seed, list_seeds(each, seed + 1)[-1])) for each in others)
 
 
 def find_done(records: Iterable[Record], tasks: Iterable[Task]) -> list[Record]:
@@ -117,13 +110,16 @@ def find_done(records: Iterable[Record], tasks: Iterable[Task]) -> list[Record]:
 
     A run that failed is to be done again, and so is a mixture of other members.
     """
-    members = {task.name: list(task.members) for task in tasks}
+    needed = {task.name: list(task.needed) for task in tasks}
     return [
         record
         for record in records
         if record.failure is None
-        and not record.is_added
-        and record.treatment.get("members", []) == members.get(record.name)
+        and record.name in needed
+        and (
+            not METHODS[record.method].is_mixture
+            or record.treatment.get("needed") == needed[record.name]
+        )
     ]
 
 
@@ -221,11 +217,10 @@ def _make_jobs(tasks: Iterable[Task], costs: Mapping[str, float]) -> list[Job]:
     jobs = []
     for task in tasks:
         limit = inf
-        if task.budget_seconds is not None and not task.members:
+        if task.budget_seconds is not None and not find_method(task.method).is_mixture:
             limit = LIMIT_FACTOR * task.budget_seconds + LIMIT_SECONDS
-        after = task.members or tuple(filter(None, [task.starts_from]))  # it needs their models
         log_file = task.folder / RUNS / f"{task.name}.log"
-        jobs.append(Job(task.name, partial(run, task), log_file, limit, "runs", after))
+        jobs.append(Job(task.name, partial(run, task), log_file, limit, "runs", task.needed))
 
     def cost_to_the_end(job: Job) -> float:
         later = [costs[each.name] for each in jobs if job.name in each.after]

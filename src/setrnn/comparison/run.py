@@ -61,8 +61,7 @@ class Task:
     n_jobs: int = 1  # how many runs share the machine
     keep_model: bool = True
     treatment: Mapping[str, Any] = field(default_factory=dict)
-    members: tuple[str, ...] = ()  # the runs whose models a mixture is made of
-    starts_from: str = ""  # the run whose network this one starts from
+    needed: tuple[str, ...] = ()  # the runs whose models it mixes, or starts from
 
     @property
     def name(self) -> str:
@@ -114,8 +113,7 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
         treatment={
             **task.treatment,
             "was_cut_by_budget": was_cut,
-            **({"members": list(task.members)} if task.members else {}),
-            **({"starts_from": task.starts_from} if task.starts_from else {}),
+            "needed": list(task.needed),
         },
         environment=_environment(is_gpu),
         costs=Costs(
@@ -141,9 +139,9 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
 
 def _train(task: Task, method: Method, prepared: Prepared, on_progress: OnProgress) -> Tagger:
     """Train, or resume the training of a run that was stopped."""
-    start, first = None, task.folder / MODELS / task.starts_from
-    if task.starts_from and first.is_dir():
-        found = load(first, device="cpu")
+    start = None
+    for folder in _find_needed(task):  # at most one
+        found = load(folder, device="cpu")
         if found.config == fit_to_data(task.config, prepared):
             start = Start.of(found.system)
     options = TrainOptions(
@@ -160,9 +158,8 @@ def _train(task: Task, method: Method, prepared: Prepared, on_progress: OnProgre
 
 
 def _mix(task: Task, method: Method, prepared: Prepared, on_progress: OnProgress) -> Tagger:
-    """Mix the models of other runs; those that failed are left out."""
-    folders = [task.folder / MODELS / name for name in task.members]
-    folders = [folder for folder in folders if folder.is_dir()]
+    """Mix the models of other runs."""
+    folders = _find_needed(task)
     if len(folders) < 2:
         raise TrainingError("Fewer than two of the other systems have a model to mix.")
     start = time.perf_counter()
@@ -172,6 +169,12 @@ def _mix(task: Task, method: Method, prepared: Prepared, on_progress: OnProgress
     if task.keep_model:
         tagger.save(task.folder / MODELS / task.name)
     return tagger
+
+
+def _find_needed(task: Task) -> list[Path]:
+    """Return the models of the runs that a run needs; those that failed have none."""
+    folders = [task.folder / MODELS / name for name in task.needed]
+    return [folder for folder in folders if folder.is_dir()]
 
 
 def _test_results(

@@ -11,7 +11,7 @@ from torch.optim import Optimizer
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from setrnn.config import Config, TrainingSettings
-from setrnn.model.network import Network
+from setrnn.model.network import Network, select_prefix
 
 PRETRAINED, WORD_VECTORS = "encoder.transformer.", "encoder.words."
 SLOW = 0.1  # the share of the learning rate for word vectors that are "slow"
@@ -113,8 +113,7 @@ class AveragedNetwork:
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         """Restore the average from the tensors of a checkpoint."""
         if self.decay:
-            names = self.network.state_dict()
-            self.network.load_state_dict({name: tensors[f"{_WEIGHTS}{name}"] for name in names})
+            self.network.load_state_dict(select_prefix(_WEIGHTS, tensors))
             self.n_steps = int(tensors[_N_STEPS])
 
 

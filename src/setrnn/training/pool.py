@@ -224,9 +224,7 @@ class _Running:
         """Describe the end of the process, which has sent no result."""
         code = self.process.exitcode
         if code is None or code >= 0:
-            return Failure(
-                "ended", f"its process ended with exit code {code} and without a result."
-            )
+            return Failure("ended", f"its process ended with exit code {code}, without a result.")
         name = signal.Signals(-code).name
         why = ", usually out of memory. Try fewer jobs." if name == "SIGKILL" else "."
         return Failure(name, f"killed by {name}{why}")
