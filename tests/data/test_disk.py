@@ -139,22 +139,6 @@ def test_a_fault_at_any_call_leaves_the_old_or_the_new(
     assert n_faults >= 1, "the fault was never reached"
 
 
-@pytest.mark.parametrize("is_half_removed", [False, True])
-def test_a_kill_at_the_renames_loses_nothing(target, is_half_removed):
-    """The old folder is aside: before the new one has its name, or while the old one is removed."""
-    write(target, "old")
-    aside = target.with_name(".model.previous")
-    target.rename(aside)
-    if is_half_removed:
-        write(target, "new")
-        aside.mkdir()
-        (aside / "a.txt").write_text("old")
-    assert content_of(target) == ("new" if is_half_removed else "old")
-    write(target, "newest")
-    assert content_of(target) == "newest"
-    assert names_in(target.parent) == ["model"]
-
-
 def test_a_file_in_the_way_is_named_and_stays(target):
     target.write_text("precious")
     for place in (target, target / "model"):

@@ -36,14 +36,6 @@ def test_empty_texts_and_texts_without_words_are_noted(encoder):
     assert notes(encoder, *texts, features=["desk:sport"])[2] == (NOTHING_READ,)
 
 
-def test_a_cut_text_is_noted_with_how_much_was_read(encoder):
-    exact, longer = "storm coast budget vote the of", "storm coast budget vote match the storm"
-    assert notes(encoder, exact) == [()]
-    ((note,),) = notes(encoder, longer)
-    assert "cut" in note
-    assert "4 of its 6 words" in note
-
-
 def test_mostly_unknown_words_are_noted(encoder):
     half, most = notes(encoder, "storm zqxj", "storm zqxj wqw")
     assert half == ()

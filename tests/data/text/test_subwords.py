@@ -8,7 +8,6 @@ from tokenizers import Tokenizer
 
 from setrnn.config import Config, EncoderSettings, TextSettings
 from setrnn.data.cache import Source, prepared_path
-from setrnn.data.example import Example
 from setrnn.data.text.subwords import (
     SubwordEncoder,
     check_same_tokenizer,
@@ -83,10 +82,6 @@ def test_ids_without_a_token_count(tmp_path):
     assert encoder.n_tokens == 501
     assert encoder.tokens[500] == "zebra"
     assert encoder.tokens[499] == ""
-
-
-def examples():
-    return iter([Example("a", "the rain", ("x",)), Example("b", "clubs", ("x", "y"), ("film",))])
 
 
 def test_the_cache_depends_on_what_the_tokenizer_is_not_on_where_it_lies(folder, tmp_path):
