@@ -61,17 +61,17 @@ def test_truncate_cuts_each_row(rows, length):
 
 
 @given(rows_of_ids, st.data())
-def test_a_stretch_behaves_as_the_same_rows_packed_anew(rows, data):
+def test_a_view_of_rows_behaves_as_these_rows_alone(rows, data):
     start = data.draw(st.integers(0, len(rows)))
     stop = data.draw(st.integers(start, len(rows)))
-    stretch = Ragged.from_lists(rows).rows(start, stop)
+    view = Ragged.from_lists(rows).rows(start, stop)
     packed = Ragged.from_lists(rows[start:stop])
-    assert as_lists(stretch) == rows[start:stop]
-    assert as_lists(stretch.truncate(2)) == as_lists(packed.truncate(2))
-    assert as_lists(stretch.append(packed)) == as_lists(packed.append(stretch))
-    is_even = stretch.values % 2 == 0
-    assert as_lists(stretch.keep(is_even)) == as_lists(packed.keep(is_even))
-    assert stretch.row_numbers.tolist() == packed.row_numbers.tolist()
+    assert as_lists(view) == rows[start:stop]
+    assert as_lists(view.truncate(2)) == as_lists(packed.truncate(2))
+    assert as_lists(view.append(packed)) == as_lists(packed.append(view))
+    is_even = view.values % 2 == 0
+    assert as_lists(view.keep(is_even)) == as_lists(packed.keep(is_even))
+    assert view.row_numbers.tolist() == packed.row_numbers.tolist()
 
 
 def test_rows_share_their_values():

@@ -74,7 +74,7 @@ class PreparedSplit:
     def mark_unknown(
         self, n_labels: int, rows: npt.NDArray[np.int64] | None = None
     ) -> npt.NDArray[np.bool_] | None:
-        """Mark the labels of documents, or of some, that are not known: (n, L); None for none."""
+        """Mark the unknown labels of all documents, or of `rows`: (n, L); None if all are known."""
         if self.unknown is None:
             return None
         rows = np.arange(len(self)) if rows is None else rows

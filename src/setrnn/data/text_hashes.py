@@ -40,7 +40,7 @@ def text_hash(text: str) -> bytes:
 
 
 def sampling_rank(document_id: str, text: str) -> int:
-    """Return a number by which a sample of documents is drawn, whatever their order: the least."""
+    """Return a number that orders documents at random: a sample has those with the lowest."""
     return int.from_bytes(string_hash(f"{document_id}\0{text}"), "little")
 
 

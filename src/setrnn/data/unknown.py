@@ -85,7 +85,7 @@ class Incomplete:
 
     @classmethod
     def of(cls, split: PreparedSplit, n_labels: int, forgotten: float) -> Incomplete | None:
-        """Return what is to know of a split; None if all its labels are known."""
+        """Return what training has to know of a split; None if all its labels are known."""
         if split.unknown is None:
             return None
         share = estimate_forgotten(split) if forgotten == ESTIMATED else forgotten
@@ -98,7 +98,7 @@ class Incomplete:
         return len(self.unknown)
 
     def rows(self, rows: npt.NDArray[np.int64]) -> Incomplete:
-        """Return what is to know of some of the documents."""
+        """Return the same for some of the documents."""
         unknown, labels = self.unknown.take(rows), self.labels.take(rows)
         return Incomplete(unknown, labels, self.n_labels, self.forgotten)
 

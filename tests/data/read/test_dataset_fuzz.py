@@ -51,7 +51,7 @@ quoted_csv_files = st.lists(st.tuples(cells, cells), max_size=5).map(
 
 @st.composite
 def mutated(draw, files):
-    """Cut, double or overwrite a stretch of a file that was sound."""
+    """Cut, double or overwrite some bytes of a valid file."""
     content = bytearray(draw(files))
     for _ in range(draw(st.integers(0, 3))):
         start = draw(st.integers(0, len(content)))

@@ -53,7 +53,7 @@ def test_texts_of_a_transformer_are_noted_too():
     assert empty == (EMPTY,)
 
 
-def test_each_tokenizer_of_a_mixture_is_heard_once(encoder):
+def test_a_note_of_several_tokenizers_is_given_once(encoder):
     longer = replace(encoder, max_words=5)
     joint = join_encoders([encoder, longer])
     unknown, cut = notes(joint, "zqxj wqw", " ".join(WORDS))

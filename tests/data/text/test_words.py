@@ -225,7 +225,7 @@ def test_a_tokenizer_of_another_kind_is_refused(tmp_path, encoder):
 @given(st.data())
 @settings(deadline=None, max_examples=60)
 def test_a_damaged_tokenizer_is_refused_or_loads(tmp_path_factory, data):
-    """One byte changed: whatever happens, it happens in our words."""
+    """One byte is changed: any error is a ModelError."""
     content = bytearray(encoder_of().tokenizer.to_str().encode())
     position = data.draw(st.integers(0, len(content) - 1))
     content[position] = data.draw(st.integers(0, 255))

@@ -27,7 +27,7 @@ from setrnn.errors import DataError, shown
 TOKEN_FILES = {"train": "lyrl2004_tokens_train.dat", "test": "lyrl2004_tokens_test_pt[0-3].dat"}
 TOPICS_FILE = "rcv1-v2.topics.qrels"
 SGML = ".sgm"
-# Each takes time in proportion to the record, whatever the record holds.
+# Their time is proportional to the length of any record, also of a hostile one.
 _ATTRIBUTE = re.compile(r'\b(\w+)="([^"]*)"')
 _TOPIC = re.compile(r"<D>([^<]*)</D>")
 

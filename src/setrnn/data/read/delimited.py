@@ -94,7 +94,7 @@ def read_cells(path: Path, options: ReadOptions) -> Rows:
             undecoded.append(problem)
             return entry[1].replace(b"\0", b"?").decode(errors="replace")
 
-    # After an error, the reader begins a new row: `map` goes on, as a generator would not.
+    # After an error, the reader begins a new row: `map` continues, as a generator would not.
     reader = csv.reader(map(take_line, chain(first, lines)), delimiter=delimiter, strict=True)
     while True:
         taken.clear()
@@ -199,7 +199,7 @@ def split_cell(cell: str, separator: str) -> list[str]:
 
 
 def joining_separator(separator: str) -> str:
-    """Return the separator to join labels by, whatever the input had."""
+    """Return the separator to join labels by: a semicolon if the cells of the input have none."""
     return ";" if separator == ONE_LABEL else separator
 
 
