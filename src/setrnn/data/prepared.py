@@ -155,7 +155,7 @@ class Prepared:
         found = Hierarchy.from_dict(self.description.get(HIERARCHY))
         if found is None:
             return None
-        label_sets = self.labels.sets(self.split("train").labels)
+        label_sets = self.labels.sets(distinct_sets(self.split("train").labels)[0])
         return replace(found, keeps_closed=not list_open(found, label_sets, self.labels.index))
 
     def seen_sets(self) -> Ragged:
