@@ -11,7 +11,6 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from setrnn.data.example import Example
 from setrnn.data.labels import find_twins
@@ -188,6 +187,8 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
             n_incomplete += example.is_incomplete
             n_empty += not (example.labels or example.is_incomplete)
     n_words, n_documents = np.array(lengths), len(lengths)
+    some = n_words if n_documents else np.zeros(1, dtype=np.int64)
+    median, most = np.percentile(some, [50, 95], method="inverted_cdf")
     by_frequency = sorted(label_frequencies.items(), key=lambda item: (-item[1], item[0]))
     text_hashes, set_hashes, id_hashes = (
         np.frombuffer(each, dtype=np.uint64) for each in (texts, label_sets, ids)
@@ -199,7 +200,7 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
         mean_set_size=label_frequencies.total() / max(n_documents, 1),
         max_set_size=max(set_sizes, default=0),
         set_sizes=dict(sorted(set_sizes.items())),
-        lengths=_describe_lengths(n_words),
+        lengths=LengthStatistics(float(some.mean()), int(median), int(most), int(some.max())),
         label_frequencies=dict(by_frequency),
         n_empty_texts=int((n_words == 0).sum()),
         n_empty_label_sets=n_empty,
@@ -209,10 +210,3 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
         n_incomplete=n_incomplete,
     )
     return _Counted(statistics, text_hashes, set_hashes, [text for _, text in sample])
-
-
-def _describe_lengths(n_words: npt.NDArray[np.int64]) -> LengthStatistics:
-    if not len(n_words):
-        return LengthStatistics(mean=0.0, median=0, percentile_95=0, max=0)
-    median, most = np.percentile(n_words, [50, 95], method="inverted_cdf")
-    return LengthStatistics(float(n_words.mean()), int(median), int(most), int(n_words.max()))
