@@ -5,8 +5,9 @@ from setrnn.data.ragged import Ragged
 from setrnn.systems import true_marginals
 from setrnn.systems.rules.marginal_rules import choose_thresholds
 from setrnn.systems.true_marginals import LEAST_KEPT, TrueMarginals
-from setrnn.tagging.trust.calibrate import accept_labels
-from setrnn.tagging.trust.labels import fit_label_curves, fit_smooth_curves, held_out_label_probs
+from setrnn.tagging.trust.acceptance import fit_label_acceptance
+from setrnn.tagging.trust.calibrate import label_reliability
+from setrnn.tagging.trust.labels import fit_label_curves, fit_smooth_curves
 
 WHOLE = slice(0, 40)
 
@@ -55,22 +56,23 @@ def test_pairs_give_the_thresholds_of_all_marginals(make, matrices):
 
 def test_the_pairs_that_matter_give_the_curves_of_all(make):
     every, pairs = make(41), make(40)
-    expected, found = fit_label_curves(every), fit_label_curves(pairs)
+    (expected, of_every), (found, of_pairs) = fit_label_curves(every), fit_label_curves(pairs)
     for name in ("common", "offsets", "slopes"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name))
     np.testing.assert_allclose(found.values, expected.values, atol=1e-5)
-    held_out = every.fill(held_out_label_probs(every), WHOLE)
-    of_pairs = held_out_label_probs(pairs)
-    np.testing.assert_allclose(of_pairs, held_out[pairs.document, pairs.label], rtol=1e-5)
+    held_out = every.fill(of_every, WHOLE)[pairs.document, pairs.label]
+    np.testing.assert_allclose(of_pairs, held_out, rtol=1e-5)
 
 
 def test_the_pairs_that_matter_accept_the_labels_of_all(make):
-    every, pairs = make(41), make(40)
-    curves = fit_smooth_curves(every)
-    expected, _, expected_after = accept_labels(every, curves, (0.6, 0.9))
-    found, _, after = accept_labels(pairs, curves, (0.6, 0.9))
-    assert expected.n_safe > 0
-    np.testing.assert_allclose(found.thresholds, expected.thresholds, rtol=1e-5)
-    np.testing.assert_array_equal(found.is_rare, expected.is_rare)
-    np.testing.assert_allclose(found.shares, expected.shares, atol=1e-3)
-    assert after.error == pytest.approx(expected_after.error)
+    found, shown = [], []
+    for own in (make(41), make(40)):
+        curves, held_out = fit_smooth_curves(own)
+        calibrated = curves(own.probs, own.label)
+        found.append(fit_label_acceptance(own, calibrated, held_out, 0.6, 0.9))
+        shown.append(label_reliability(held_out, own.is_label))
+    assert found[0].n_safe > 0
+    np.testing.assert_allclose(found[1].thresholds, found[0].thresholds, rtol=1e-5)
+    np.testing.assert_array_equal(found[1].is_rare, found[0].is_rare)
+    np.testing.assert_allclose(found[1].shares, found[0].shares, atol=1e-3)
+    assert shown[1].error == pytest.approx(shown[0].error)

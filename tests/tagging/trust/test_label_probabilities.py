@@ -7,24 +7,23 @@ import pytest
 from scipy.special import expit, logit
 
 from setrnn.systems.true_marginals import TrueMarginals
-from setrnn.tagging.trust.calibrate import _label_reliability
+from setrnn.tagging.trust.calibrate import label_reliability
 from setrnn.tagging.trust.labels import (
     LabelCurves,
     add_knots,
     fit_label_curves,
     fit_smooth_curves,
-    held_out_label_probs,
     log_loss,
 )
 
 
 def fit(own, is_label):
-    return fit_smooth_curves(TrueMarginals.of_matrices(own, is_label))
+    return fit_smooth_curves(TrueMarginals.of_matrices(own, is_label))[0]
 
 
 def hold_out(own, is_label):
     pairs = TrueMarginals.of_matrices(own, is_label)
-    return pairs.fill(held_out_label_probs(pairs), slice(0, own.shape[1]))
+    return pairs.fill(fit_smooth_curves(pairs)[1], slice(0, own.shape[1]))
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +42,8 @@ def test_calibrated_probabilities_are_near_the_truth(overconfident):
     is_shown = truth > 0.05
     error = np.abs(found - truth)[is_shown].mean()
     assert error < 0.03 < np.abs(own - truth)[is_shown].mean() / 3
-    assert _label_reliability(found, is_label).error < 0.02
-    assert _label_reliability(own, is_label).error > 0.05
+    assert label_reliability(found, is_label).error < 0.02
+    assert label_reliability(own, is_label).error > 0.05
 
 
 def test_each_label_keeps_its_order(overconfident):
@@ -80,10 +79,8 @@ def test_probabilities_against_the_truth_are_not_turned_round():
 def test_knots_are_added_only_where_they_predict_better(overconfident):
     own, is_label, truth = overconfident
     stepped = np.where(own > 0.5, 0.9, 0.1) * own  # a jump that no smooth curve follows
-    found, smooth = (
-        fit_label_curves(TrueMarginals.of_matrices(stepped, is_label)),
-        fit(stepped, is_label),
-    )
+    found, _ = fit_label_curves(TrueMarginals.of_matrices(stepped, is_label))
+    smooth = fit(stepped, is_label)
     assert len(found.knots) > 2
     error = [np.abs(each(stepped) - truth)[truth > 0.05].mean() for each in (found, smooth)]
     assert error[0] < error[1]

@@ -25,7 +25,6 @@ from setrnn.tagging.tagger import Tagger, check_tagger
 from setrnn.tagging.trust.acceptance import (
     MIN_SHOWN,
     Acceptance,
-    LabelAcceptance,
     Reliability,
     as_plain,
     check_target,
@@ -33,7 +32,7 @@ from setrnn.tagging.trust.acceptance import (
     fit_label_acceptance,
     reliability,
 )
-from setrnn.tagging.trust.labels import LabelCurves, fit_label_curves, held_out_label_probs
+from setrnn.tagging.trust.labels import fit_label_curves
 from setrnn.tagging.trust.saved import MIN_DOCUMENTS, Calibration
 from setrnn.tagging.trust.sets import Scaling, fit_scaling, held_out
 
@@ -50,7 +49,6 @@ class Calibrated:
 
     rule: str
     tagger: Tagger
-    calibration: Calibration
     before: Reliability
     after: Reliability
     accuracy: float  # of all predictions
@@ -70,6 +68,12 @@ class Calibrated:
             **{name: getattr(self, name).as_dict() for name in names},
             "calibration": self.calibration.as_dict(),
         }
+
+    @property
+    def calibration(self) -> Calibration:
+        """What was fitted."""
+        assert self.tagger.calibration is not None
+        return self.tagger.calibration
 
     @property
     def acceptance(self) -> Acceptance:
@@ -119,23 +123,19 @@ def calibrate(
     name = tagger.rule_or_own(rule)
     labelled = open_unseen(tagger, data, split, on_progress, allow_training_documents)
     documents = CalibrationDocuments.collect(tagger, labelled, on_progress)
+    asked = (target, confidence)
+    targets = _list_targets(tagger, tagger.calibration) | {name: asked}
     with show_step("fitting", FITTED, on_progress, "calibrating"):
-        targets = _list_targets(tagger, tagger.calibration) | {name: (target, confidence)}
-        calibration, predicted = documents.fit(tagger, targets)
-        of_labels = accept_labels(
-            documents.label_marginals, calibration.label_curves, (target, confidence)
-        )
-        calibration = replace(calibration, label_acceptance=of_labels[0])
-        found = predicted[name]
+        calibration, predicted, label_probs = documents.fit(tagger, targets, asked)
+        found, labels = predicted[name], documents.label_marginals
         return Calibrated(
             rule=name,
             tagger=replace(tagger, calibration=calibration),
-            calibration=calibration,
             before=reliability(found.probs({}), found.is_right),
             after=reliability(found.held_out_probs(calibration.scalings), found.is_right),
             accuracy=float(found.is_right.mean()),
-            labels_before=of_labels[1],
-            labels_after=of_labels[2],
+            labels_before=label_reliability(labels.probs, labels.is_label),
+            labels_after=label_reliability(label_probs, labels.is_label),
         )
 
 
@@ -150,13 +150,10 @@ def fit_calibration(
     """Fit thresholds and scalings, and acceptance to the targets of the calibration `before`."""
     labelled = open_documents(data, split, "valid")
     documents = CalibrationDocuments.collect(tagger, labelled, on_progress)
+    kept = None if before is None else before.label_acceptance
+    of_labels = None if kept is None else (kept.target, kept.confidence)
     with show_step("fitting", FITTED, on_progress, "calibrating"):
-        calibration, _ = documents.fit(tagger, _list_targets(tagger, before))
-        if before is None or (kept := before.label_acceptance) is None:
-            return calibration
-        asked = (kept.target, kept.confidence)
-        found, *_ = accept_labels(documents.label_marginals, calibration.label_curves, asked)
-        return replace(calibration, label_acceptance=found)
+        return documents.fit(tagger, _list_targets(tagger, before), of_labels)[0]
 
 
 def _list_targets(tagger: Tagger, before: Calibration | None) -> dict[str, Target]:
@@ -345,11 +342,17 @@ class CalibrationDocuments:
         return self.marginals.get(LABEL_RULE, self.marginals["sets"])
 
     def fit(
-        self, tagger: Tagger, targets: Mapping[str, Target]
-    ) -> tuple[Calibration, dict[str, Predicted]]:
-        """Fit thresholds, scalings, curves, and the acceptance of each rule with a target.
+        self, tagger: Tagger, targets: Mapping[str, Target], of_labels: Target | None
+    ) -> tuple[Calibration, dict[str, Predicted], Floats32]:
+        """Fit thresholds, scalings, curves, and the acceptance of sets and of labels.
 
-        Also return the predictions by these rules.
+        Also return the predictions by each rule with a target; and the calibrated probabilities
+        (E,) of the pairs of `label_marginals`, by curves fitted on other documents.
+
+        Args:
+            tagger: the model.
+            targets: those of the sets predicted by some rules.
+            of_labels: the target of each label; None to accept no labels.
         """
         by_key = {
             key: choose_thresholds(each.probs, each.is_label, each)
@@ -357,6 +360,12 @@ class CalibrationDocuments:
         }
         common = by_key.get("micro-f1", by_key["sets"]).common
         by_label = by_key.get("label-f1", by_key["sets"]).by_label
+        own = self.label_marginals
+        curves, label_probs = fit_label_curves(own)
+        label_acceptance = None
+        if of_labels is not None:
+            calibrated = curves(own.probs, own.label)
+            label_acceptance = fit_label_acceptance(own, calibrated, label_probs, *of_labels)
         calibration = Calibration(
             n_documents=len(self.label_sets),
             thresholds=Thresholds(common, by_label),
@@ -364,7 +373,8 @@ class CalibrationDocuments:
                 key: fit_scaling(found.log_probs, self.true_rank[key])
                 for key, found in self.candidates.items()
             },
-            label_curves=fit_label_curves(self.label_marginals),
+            label_curves=curves,
+            label_acceptance=label_acceptance,
             share_trained_on=self.share_trained_on,
         )
         fitted = replace(tagger, calibration=calibration)
@@ -373,7 +383,7 @@ class CalibrationDocuments:
             rule: fit_acceptance(rule, found.probs(calibration.scalings), found.is_right, *asked)
             for (rule, found), asked in zip(predicted.items(), targets.values(), strict=True)
         }
-        return replace(calibration, acceptance=acceptance), predicted
+        return replace(calibration, acceptance=acceptance), predicted, label_probs
 
     def _predict(self, tagger: Tagger, rule: str) -> Predicted:
         """Predict by a rule."""
@@ -390,28 +400,7 @@ class CalibrationDocuments:
         )
 
 
-def accept_labels(
-    own: TrueMarginals, curves: LabelCurves | None, asked: Target
-) -> tuple[LabelAcceptance, Reliability, Reliability]:
-    """Find which labels to accept, and the reliability of their probabilities before and after.
-
-    `after` is measured on each fifth of the documents, with curves fitted on the others.
-
-    Args:
-        own: the model's own p(label | document), not calibrated, and the true labels.
-        curves: those of the calibrated model.
-        asked: the least accuracy of a label where it is accepted, and the confidence in it.
-    """
-    assert curves is not None
-    # The knots were fitted on these documents, but have few parameters.
-    after = curves.interpolate(held_out_label_probs(own))
-    calibrated = curves(own.probs, own.label)
-    found = fit_label_acceptance(own, calibrated, after, *asked)
-    before = _label_reliability(own.probs, own.is_label)
-    return found, before, _label_reliability(after, own.is_label)
-
-
-def _label_reliability(probs: Floats32, is_label: Bools) -> Reliability:
+def label_reliability(probs: Floats32, is_label: Bools) -> Reliability:
     """Sort the pairs of a document and a label, (E,), that are shown into bins of equal mass."""
     is_shown = probs > MIN_SHOWN
     if not is_shown.any():

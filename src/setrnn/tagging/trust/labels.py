@@ -14,7 +14,7 @@ import scipy  # scipy.special is imported where it is first used
 
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints
 from setrnn.systems.true_marginals import TrueMarginals
-from setrnn.tagging.trust.sets import N_FOLDS, fit_isotonic
+from setrnn.tagging.trust.sets import choose_folds, fit_isotonic
 
 MIN_FOR_KNOTS = 500  # documents
 # Pairs of a document and a label below this are not used to fit: there are many, and hardly any is
@@ -69,26 +69,27 @@ class LabelCurves:
         return found
 
 
-def fit_label_curves(own: TrueMarginals) -> LabelCurves:
-    """Fit curves to p(label | document); then knots, if they predict held-out documents better."""
-    return add_knots(fit_smooth_curves(own), replace(own, probs=held_out_label_probs(own)))
+def fit_label_curves(own: TrueMarginals) -> tuple[LabelCurves, Floats32]:
+    """Fit curves to p(label | document); then knots, if they predict held-out documents better.
+
+    Also return the calibrated probabilities (E,) of each fifth of the documents, by curves fitted
+    on the others. The knots were fitted on all documents, but have few parameters.
+    """
+    curves, held_out = fit_smooth_curves(own)
+    curves = add_knots(curves, replace(own, probs=held_out))
+    return curves, curves.interpolate(held_out)
 
 
-def fit_smooth_curves(own: TrueMarginals) -> LabelCurves:
-    """Fit curves without knots."""
-    return _fit_counts(_count(own))
-
-
-def held_out_label_probs(own: TrueMarginals) -> Floats32:
-    """Calibrate each fifth of the documents with curves fitted on the others: (E,)."""
-    found = np.zeros_like(own.probs)
-    folds = list(_folds(own))
+def fit_smooth_curves(own: TrueMarginals) -> tuple[LabelCurves, Floats32]:
+    """Fit curves without knots, and calibrate each fifth by curves fitted on the others: (E,)."""
+    held_out = np.zeros_like(own.probs)
+    folds = _folds(own)
     parts = [own.keep(is_out) for is_out in folds]
     counts = [_count(part) for part in parts]
-    for fold, (is_out, part) in enumerate(zip(folds, parts, strict=True)):
-        curves = _fit_counts(sum(counts[:fold] + counts[fold + 1 :], np.zeros_like(counts[0])))
-        found[is_out] = curves(part.probs, part.label)
-    return found
+    total = np.sum(counts, axis=0)
+    for is_out, part, count in zip(folds, parts, counts, strict=True):
+        held_out[is_out] = _fit_counts(total - count)(part.probs, part.label)
+    return _fit_counts(total), held_out
 
 
 def add_knots(curves: LabelCurves, held_out: TrueMarginals) -> LabelCurves:
@@ -131,10 +132,9 @@ def _bend_by_knots(curves: LabelCurves, own: TrueMarginals) -> LabelCurves:
     return replace(curves, knots=knots[first], values=values[first])
 
 
-def _folds(own: TrueMarginals, seed: int = 0) -> Iterator[Bools]:
+def _folds(own: TrueMarginals, seed: int = 0) -> list[Bools]:
     """Mark the pairs (E,) of the documents of each fold."""
-    of_fold = np.random.default_rng(seed).permutation(own.shape[0]) % N_FOLDS
-    return (of_fold[own.document] == fold for fold in range(N_FOLDS))
+    return [is_out[own.document] for is_out in choose_folds(own.shape[0], seed)]
 
 
 def _slices(shape: tuple[int, ...]) -> Iterator[slice]:

@@ -166,12 +166,16 @@ def held_out(
     scaling: Scaling, log_probs: Floats, true_rank: Ranks
 ) -> Iterator[tuple[Bools, Scaling]]:
     """Yield each fifth of the documents with a scaling that is fitted on the other four."""
-    of_fold = np.random.default_rng(0).permutation(len(log_probs)) % N_FOLDS
-    for fold in range(N_FOLDS):
-        is_out = of_fold == fold
-        with_isotonic = scaling.isotonic is not None
+    with_isotonic = scaling.isotonic is not None
+    for is_out in choose_folds(len(log_probs)):
         kept = log_probs[~is_out], true_rank[~is_out]
         yield is_out, _fit(*kept, scaling.n_candidates, with_isotonic)
+
+
+def choose_folds(n_documents: int, seed: int = 0) -> list[Bools]:
+    """Mark the documents (n,) of each fold."""
+    of_fold = np.random.default_rng(seed).permutation(n_documents) % N_FOLDS
+    return [of_fold == fold for fold in range(N_FOLDS)]
 
 
 def _fit(log_probs: Floats, true_rank: Ranks, n_candidates: int, with_isotonic: bool) -> Scaling:
