@@ -190,7 +190,7 @@ configs = st.builds(
     Config,
     seed=st.integers(0, 2**40),
     text=st.builds(TextSettings, max_words=st.integers(1, 10**6), stop_words=st.text()),
-    classical=st.builds(ClassicalSettings, l1=st.floats(0, 1e9), tune=st.booleans()),
+    classical=st.builds(ClassicalSettings, l1=st.floats(0, 1e9)),
     model=st.builds(ModelSettings, word_vectors=st.sampled_from(["tuned", "frozen"])),
     search=st.builds(SearchSettings, beam_width=st.integers(1, 99)),
     training=st.builds(TrainingSettings, learning_rate=st.floats(1e-12, 100)),

@@ -114,7 +114,6 @@ class ClassicalSettings(Group, prefix="classical."):
 
     l1: float = number(0.1, 0, 1e9)  # L1 penalty, added to the summed log loss
     l2: float = number(0.03, 0, 1e9)  # L2 penalty, 1/C in scikit-learn
-    tune: bool = False  # whether to choose the penalties on the valid part
     # the most word pairs used as features; 0 for none
     max_pairs: int = number(100_000, 0, 10_000_000)
     max_steps: int = number(60, 1, 1_000_000)  # the most steps of the optimizer

@@ -1,7 +1,5 @@
 """`setrnn train`: what it refuses, says and leaves behind."""
 
-import shutil
-
 import pytest
 
 from setrnn.errors import DataError
@@ -14,21 +12,6 @@ def test_a_valid_file_gives_a_valid_part(setrnn, corpus, tmp_path):
     result = setrnn(*arguments, "--valid", corpus / "valid.jsonl")
     assert "On the valid part" in result.out
     assert "set aside" not in result.err
-
-
-def test_penalties_are_chosen_on_valid(setrnn, corpus, tmp_path):
-    arguments = ["train", corpus, "--method", "br", "--out", tmp_path / "m"]
-    result = setrnn(*arguments, "--set", "classical.tune=true")
-    assert result.code == 0, result.err
-    assert "Chosen on valid: classical.l1=" in result.err
-    only_train = tmp_path / "only"
-    only_train.mkdir()
-    shutil.copy(corpus / "train.jsonl", only_train)
-    prepared = setrnn("data", "prepare", only_train, "--out", tmp_path / "p", "--vectors", "none")
-    arguments[1] = prepared.out.strip()
-    result = setrnn(*arguments, "--set", "classical.tune=true")
-    assert result.code == 1
-    assert "--valid FILE" in result.err
 
 
 def test_a_config_file_of_another_program_is_no_model(setrnn, corpus, tmp_path):

@@ -157,7 +157,6 @@ def test_a_stopped_comparison_keeps_what_is_done(compare, monkeypatch, out):
         ({"quick": True, "preset": "paper"}, "quick has settings"),
         ({"quick": True, "config": Config()}, "quick has settings"),
         ({"config": Config()}, "not both"),
-        ({"settings": ["classical.tune=true"]}, "same settings"),
         ({"added": {"br": "x.jsonl"}}, "is a method"),
         ({"added": {"a": "x.jsonl", "A": "y.jsonl"}}, "twice"),
     ],

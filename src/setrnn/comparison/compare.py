@@ -191,10 +191,6 @@ def compare(
     files = {name: Path(file) for name, file in (added or {}).items()}
     check_names(list(files))
     refuse_other_folder(folder)
-    if config.classical.tune:
-        raise ConfigError(
-            "classical.tune is for train: a comparison gives all systems the same settings."
-        )
     for method in names:
         if not find_method(method).is_mixture:
             check_training(find_method(method), config, device, resume=False)

@@ -298,13 +298,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _config(self) -> Config:
         overrides = list_overrides({} if self.settings is None else self.settings)
-        config = load_config(self.preset, overrides=[*overrides, f"seed={self._seed()}"])
-        if config.classical.tune:
-            raise ConfigError(
-                "'classical.tune' needs a valid part, which fit does not have. "
-                "Search over settings with GridSearchCV."
-            )
-        return config
+        return load_config(self.preset, overrides=[*overrides, f"seed={self._seed()}"])
 
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):

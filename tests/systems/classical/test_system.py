@@ -1,6 +1,5 @@
 """The contract of the classical systems, on documents."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,18 +12,13 @@ from setrnn.data.preparing import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.errors import SetRNNError
 from setrnn.methods import METHODS
-from setrnn.metrics import evaluate_label_sets
-from setrnn.systems.classical import system as classical_system
 from setrnn.systems.classical.features import indicator
 from setrnn.systems.classical.logistic import Penalties, fit_logistic
 from setrnn.systems.classical.pcc import ClassifierChain
 from setrnn.systems.classical.system import (
     LinearWeights,
     TrainingData,
-    make_training_data,
-    tune_penalties,
 )
-from setrnn.systems.empty_set import fit_empty_set
 from setrnn.systems.registry import SYSTEMS
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.start import TrainOptions, train_system
@@ -187,33 +181,3 @@ def test_where_labels_are_independent_every_system_finds_the_truth(method, tmp_p
         wanted = max(distribution, key=distribution.get)
         assert frozenset(prediction.labels) == wanted
         assert prediction.probability == pytest.approx(distribution[wanted], abs=0.06)
-
-
-# The choice of penalties.
-
-
-def sum_of_f1(system_class, prepared, settings):
-    """The same measure by another way: predicted sets of names."""
-    system = system_class.fit(*make_training_data(prepared, settings), settings)
-    valid, names = prepared.split("valid"), prepared.labels.names
-    candidates = fit_empty_set(system, prepared, "auto").candidates(valid.tokens, 1)
-    scores = evaluate_label_sets(
-        [tuple(names[i] for i in row if i < len(names)) for row in valid.labels],
-        [tuple(names[i] for i in candidates.set_at(j, 0)) for j in range(len(valid))],
-        names,
-    )
-    return scores.instance_f1 + scores.label_f1 + scores.micro_f1
-
-
-@EVERY_SYSTEM
-def test_the_chosen_penalties_are_the_best_of_the_grid(system_class, small_prepared, monkeypatch):
-    """Of three trials, the middle one learns something."""
-    few = ((50.0, 50.0), (0.05, 0.05), (200.0, 0.0))
-    monkeypatch.setattr(classical_system, "GRID", few)
-    done = []
-    chosen = tune_penalties(system_class, small_prepared, QUICK, done.append)
-    trials = [replace(QUICK.classical, l1=l1, l2=l2) for l1, l2 in few]
-    sums = [sum_of_f1(system_class, small_prepared, trial) for trial in trials]
-    assert (chosen.l1, chosen.l2) == few[int(np.argmax(sums))]
-    assert max(sums) > min(sums), "the trials must differ for this to mean anything"
-    assert [each.n_done for each in done] == [1, 2, 3]

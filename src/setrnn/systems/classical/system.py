@@ -18,11 +18,10 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.unknown import ESTIMATED, Incomplete
 from setrnn.methods import Method
-from setrnn.metrics import evaluate_sets, indicator_matrix
 from setrnn.progress import OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
-from setrnn.systems.classical.features import Tfidf, indicator
-from setrnn.systems.empty_set import EMPTY_SHIFT, fit_empty_set, pack_shift, unpack_shift
+from setrnn.systems.classical.features import Tfidf
+from setrnn.systems.empty_set import EMPTY_SHIFT, pack_shift, unpack_shift
 from setrnn.systems.known import Known
 from setrnn.systems.system import Arrays, System
 
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 SPARSE_BELOW = 0.25  # the share of weights that are not 0; an L1 penalty leaves about .02
-# (l1, l2) that are good on most data; weaker penalties take far longer and gain little
-GRID = ((0.1, 0.03), (0.2, 0.03), (0.3, 0.05), (0.05, 0.03), (0.1, 0.1), (0.0, 0.1))
 
 OnLabelsDone = Callable[[int], None]
 
@@ -226,28 +223,3 @@ def make_training_data(
     tfidf, features = Tfidf.fit(train.tokens, prepared.encoder.n_tokens, settings.max_pairs)
     incomplete = Incomplete.of(train, n_labels, forgotten)
     return tfidf, TrainingData(features, train.labels, n_labels, incomplete)
-
-
-def tune_penalties(
-    system_class: type[ClassicalSystem],
-    prepared: Prepared,
-    config: Config,
-    on_progress: OnProgress = ignore_progress,
-) -> ClassicalSettings:
-    """Return the settings with the best sum of the three F1 measures on the valid part."""
-    best, best_sum = config.classical, -1.0
-    tfidf, data = make_training_data(prepared, best)
-    valid = prepared.split("valid")
-    truth, unknown = indicator(valid.labels, data.n_labels), valid.mark_unknown(data.n_labels)
-    count = count_up("choosing penalties on valid", on_progress, len(GRID), "trials")
-    for l1, l2 in GRID:
-        trial = replace(config.classical, l1=l1, l2=l2)
-        fitted = system_class.fit(tfidf, data, trial)
-        system = fit_empty_set(fitted, prepared, config.model.empty_sets)
-        chosen = [row[row >= 0] for row in system.candidates(valid.tokens, 1).labels[:, 0]]
-        scores = evaluate_sets(truth, indicator_matrix(chosen, data.n_labels), unknown)
-        count(1)
-        total = scores.instance_f1 + scores.label_f1 + scores.micro_f1
-        if total > best_sum:
-            best, best_sum = trial, total
-    return best

@@ -53,11 +53,7 @@ from setrnn.tagging.learn.planning import (
     measure_speed,
     time_prediction,
 )
-from setrnn.tagging.learn.train import (
-    check_learned,
-    train_uncalibrated,
-    warn_if_not_learned,
-)
+from setrnn.tagging.learn.train import check_learned, train_uncalibrated
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.trust.calibrate import find_calibration
@@ -326,11 +322,7 @@ class Automatic:
         documents = self._documents(self.source if needs_texts else self.prepared)
         before = find_calibration(self.out)
         mixture = mix_members(names, taggers, documents, before, self.on_progress)
-        if "mixture" in mixture.notes:
-            score = mixture.notes["mixture"]["rules"][self.rule]["held_out"]
-            warn_if_not_learned(score, self.prepared, self.measure)
-        else:
-            check_learned(mixture, self.prepared, self.measure)
+        check_learned(mixture, self.prepared, self.measure)
         notes = {**mixture.notes, "automatic": self._describe(trained)}
         return replace(mixture, notes=notes, rule=self.rule)
 

@@ -43,7 +43,6 @@ from setrnn.tagging.learn.mix import list_names
 from setrnn.tagging.learn.train import check_training, explain_stop, train_prepared
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.run_folder import run_folder_of
 from setrnn.training.start import TrainOptions
 
 OBJECTIVE = "set-distribution"
@@ -121,8 +120,7 @@ def distil(
         prepared, full = open_training_data(source, full, asked.overrides, on_progress=on_progress)
         options = TrainOptions(
             device,
-            None if target is None else run_folder_of(target),
-            resume,
+            resume=resume,
             max_seconds=seconds,
             rule=rule_for(full.training.metric),
             on_progress=on_progress,

@@ -10,7 +10,7 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from setrnn.config import ClassicalSettings, Config
+from setrnn.config import Config
 from setrnn.data.prepared import Prepared
 from setrnn.data.read.label_files import Parents
 from setrnn.errors import ConfigError, StoppedError
@@ -20,7 +20,6 @@ from setrnn.model.devices import find_device
 from setrnn.models.card import note_training
 from setrnn.models.folder import check_model_place
 from setrnn.progress import OnProgress, ignore_progress, log
-from setrnn.systems.registry import find_system
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.documents import open_documents
 from setrnn.tagging.learn.data import (
@@ -125,24 +124,21 @@ def train(
         raise ConfigError(f"jobs must be 1 or more, got {jobs}.")
     target = None if out is None else Path(out)
     source = make_training_source(data, valid, cut_valid, hierarchy, close_labels)
-    if method is None:
+    chosen = None if method is None else find_method(method)
+    check_processes(chosen)
+    check_training(chosen, full, device, target, resume)
+    if chosen is None:
         from setrnn.tagging.learn.automatic import Automatic
         from setrnn.tagging.learn.planning import Planner
 
-        check_processes(None)
-        check_out(target, resume)
         is_on_gpu = find_device(device).type == "cuda"
         if budget is None and not is_on_gpu:
             seconds = SECONDS_ON_CPU
-        planner = Planner(seconds, started)
-        n_jobs = 1 if is_on_gpu else jobs
+        planner, n_jobs = Planner(seconds, started), 1 if is_on_gpu else jobs
         with explain_stop(target):
             return Automatic(
                 source, asked, target, device, resume, planner, n_jobs, on_progress
             ).train()
-    chosen = find_method(method)
-    check_processes(chosen)
-    check_training(chosen, full, device, target, resume)
     options = TrainOptions(
         device,
         None if target is None or not chosen.is_network else run_folder_of(target),
@@ -161,23 +157,28 @@ def train(
 
 
 def check_training(
-    method: Method,
+    method: Method | None,
     config: Config,
     device: str,
     out: Path | None = None,
     resume: bool = False,
 ) -> None:
-    """Raise if something cannot be trained, resumed or written, before the data is read."""
-    check_method(method, config)
-    if method.is_network:
+    """Raise if something cannot be trained, resumed or written, before the data is read.
+
+    A method of None is a training without a method; it checks its own settings and run.
+    """
+    is_network = method is not None and method.is_network
+    if method is not None:
+        check_method(method, config)
+        if resume and not is_network:
+            raise ConfigError(f"'{method.name}' has no checkpoints to resume. Omit --resume.")
+    if is_network:
         find_device(device)
+    if out is not None:
+        check_model_place(out)
     elif resume:
-        raise ConfigError(f"'{method.name}' has no checkpoints to resume. Omit --resume.")
-    check_out(out, resume)
-    if out is None or not method.is_network:
-        return
-    run = run_folder_of(out)
-    if run.exists():
+        raise ConfigError("resume needs out: the run to continue is kept beside the model folder.")
+    if is_network and out is not None and (run := run_folder_of(out)).exists():
         with only_trainer(run):
             check_run(run, resume)
 
@@ -187,14 +188,6 @@ def check_processes(method: Method | None) -> None:
     if find_ranks().n > 1 and (method is None or not method.is_network):
         what = "Training without --method" if method is None else f"'{method.name}'"
         raise ConfigError(f"{what} uses one process. Several train one network: --method set-rnn.")
-
-
-def check_out(out: Path | None, resume: bool) -> None:
-    """Raise if a model cannot be written, or if there is no place to resume from."""
-    if out is not None:
-        check_model_place(out)
-    elif resume:
-        raise ConfigError("resume needs out: the run to continue is kept beside the model folder.")
 
 
 def train_prepared(
@@ -234,8 +227,6 @@ def train_uncalibrated(
 ) -> Tagger:
     """Train on prepared data, and save the model if `out` is given; nobody else trains there."""
     start = time.perf_counter()
-    if config.classical.tune and not method.is_network:
-        config = replace(config, classical=_tune(prepared, method, config, options.on_progress))
     trained = train_system(method, prepared, config, options)
     notes = {
         "data": prepared.name,
@@ -312,22 +303,6 @@ def _note_best_epoch(notes: Mapping[str, Any], config: Config, options: TrainOpt
     log.info(f"The model is that of epoch {best}, the best by {metric}.")
 
 
-def _tune(
-    prepared: Prepared, method: Method, config: Config, on_progress: OnProgress
-) -> ClassicalSettings:
-    """Choose the penalties of a classical system on the valid part."""
-    from setrnn.systems.classical.system import tune_penalties
-
-    if "valid" not in prepared.splits:
-        raise ConfigError(
-            "classical.tune needs a valid part. Add one with --valid FILE, or split the data with: "
-            "setrnn data split"
-        )
-    chosen = tune_penalties(find_system(method), prepared, config, on_progress)
-    log.info(f"Chosen on valid: classical.l1={chosen.l1} classical.l2={chosen.l2}")
-    return chosen
-
-
 @contextmanager
 def explain_stop(out: Path | None) -> Iterator[None]:
     """Explain how to resume when Ctrl-C stops training at once."""
@@ -346,19 +321,16 @@ def explain_stop(out: Path | None) -> Iterator[None]:
 
 
 def check_learned(tagger: Tagger, prepared: Prepared, measure: str) -> None:
-    """Warn if a model is not better on the valid part than the most frequent labels."""
+    """Warn if a model is not clearly better on the valid part than the most frequent labels."""
     if not has_valid(prepared):
         return
-    if "valid" in tagger.notes:
-        score = float(tagger.notes["valid"][measure])
+    if "mixture" in tagger.notes:
+        score = tagger.notes["mixture"]["rules"][rule_for(measure)]["held_out"]
+    elif "valid" in tagger.notes:
+        score = tagger.notes["valid"][measure]
     else:
         most = tagger.config.training.valid_documents
         score = validate(tagger.system, prepared, rule_for(measure), most)[measure]
-    warn_if_not_learned(score, prepared, measure)
-
-
-def warn_if_not_learned(score: float, prepared: Prepared, measure: str) -> None:
-    """Warn if a score on valid is not clearly better than that of a constant prediction."""
     constant = best_constant(prepared, measure)
     is_less_better = measure in LOWER_IS_BETTER
     margin = 0.0 if is_less_better else SPREAD / sqrt(prepared.description["n_documents"]["valid"])
