@@ -12,12 +12,19 @@ from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, ModelError
 from setrnn.methods import METHODS
 from setrnn.models.folder import CALIBRATION, load_model
-from setrnn.models.hub import open_place
+from setrnn.models.hub import name_place, open_place
 from setrnn.systems.registry import find_system
 from setrnn.systems.rules import RULES
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.trained_model import SEEN_SETS, SEEN_SETS_OFFSETS, TRAINED_TEXTS
 from setrnn.tagging.trust.saved import Calibration
+
+
+def open_model(model: str | Path | Tagger, device: str) -> tuple[str, Tagger]:
+    """Return the name of a model, which is a tagger or in a folder, and its tagger."""
+    if isinstance(model, Tagger):
+        return model.method, model
+    return name_place(model), load(model, device)
 
 
 def load(

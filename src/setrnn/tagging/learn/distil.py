@@ -20,7 +20,6 @@ from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import Method, find_method
 from setrnn.model.decoders import find_decoder
-from setrnn.models.hub import name_place
 from setrnn.objectives.set_distribution import SET_LOG_PROB
 from setrnn.progress import OnProgress, count_up, ignore_progress, log
 from setrnn.search.subset_sums import MOST_LABELS
@@ -41,7 +40,7 @@ from setrnn.tagging.learn.data import (
 )
 from setrnn.tagging.learn.mix import list_names
 from setrnn.tagging.learn.train import check_training, explain_stop, train_prepared
-from setrnn.tagging.loading import load
+from setrnn.tagging.loading import open_model
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.start import TrainOptions
 
@@ -111,25 +110,23 @@ def distil(
         raise ConfigError(f"--out is {target}, the teacher itself. Name another folder.")
     check_training(student, full, device, target, resume)
     with explain_stop(target):
-        tagger = teacher if isinstance(teacher, Tagger) else load(teacher, device)
-        name = tagger.method if isinstance(teacher, Tagger) else name_place(teacher)
+        name, tagger = open_model(teacher, device)
         source = make_training_source(data, valid, cut_valid)
         if source.options.hierarchy is None and source.prepared_folder is None:
             source = with_hierarchy(source, tagger.hierarchy)
         source = replace(source, unlabelled=tuple(Path(file) for file in unlabelled))
         prepared, full = open_training_data(source, full, asked.overrides, on_progress=on_progress)
+        _note_other_labels(tagger, prepared)
+        found = _ask(tagger, source, prepared, full, on_progress)
         options = TrainOptions(
             device,
             resume=resume,
             max_seconds=seconds,
             rule=rule_for(full.training.metric),
             on_progress=on_progress,
+            documents=aim(found, prepared, tagger.labels, full),
             identity={"teacher": fingerprint(tagger)},
         )
-        _note_other_labels(tagger, prepared)
-        found = _ask(tagger, source, prepared, full, on_progress)
-        documents = aim(found, prepared, tagger.labels, full)
-        options = replace(options, documents=documents)
         n_documents, parts = prepared.description["n_documents"], _list_parts(prepared, full)
         notes = {
             "name": name,

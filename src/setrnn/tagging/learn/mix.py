@@ -19,7 +19,6 @@ from setrnn.data.text_hashes import Hashes, join_hashes
 from setrnn.errors import ConfigError, list_some
 from setrnn.models.card import note_training
 from setrnn.models.folder import check_model_place
-from setrnn.models.hub import name_place
 from setrnn.progress import OnProgress, ignore_progress, log
 from setrnn.systems.candidates import Floats
 from setrnn.systems.mixture import MixtureSystem, relabel
@@ -41,7 +40,7 @@ from setrnn.tagging.learn.mixture_weights import (
     fit_rules,
     mean_log_likelihood,
 )
-from setrnn.tagging.loading import load
+from setrnn.tagging.loading import open_model
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.trust.calibrate import calibrate_or_warn, find_calibration
 from setrnn.tagging.trust.saved import Calibration
@@ -164,8 +163,7 @@ def _open(models: Sequence[str | Path | Tagger], device: str) -> tuple[list[str]
     names: list[str] = []
     taggers: list[Tagger] = []
     for model in models:
-        tagger = model if isinstance(model, Tagger) else load(model, device)
-        name = tagger.method if isinstance(model, Tagger) else name_place(model)
+        name, tagger = open_model(model, device)
         if tagger.members:
             raise ConfigError(f"{name} is a mixture. Give its members instead.")
         same = sum(each == name or each.startswith(f"{name} (") for each in names)
@@ -220,8 +218,8 @@ def join(members: Sequence[Tagger], weights: Weights | None = None) -> Tagger:
         join_encoders(encoders),
         labels,
         MixtureSystem(tuple(systems), parts, weights, len(labels)),
-        seen_sets=_join_seen_sets(members, labels),
-        trained_documents=_join_trained(members),
+        seen_sets=join_seen_sets(members, labels),
+        trained_documents=join_trained(members),
         hierarchy=_join_hierarchies(members),
     )
 
@@ -240,22 +238,20 @@ def _join_hierarchies(members: Sequence[Tagger]) -> Hierarchy | None:
     )
 
 
-def _join_trained(members: Sequence[Tagger]) -> Hashes | None:
-    """Return the documents that any member was trained on; None if one does not know its own."""
-    found = [each.trained_documents for each in members if each.trained_documents is not None]
-    return join_hashes(found) if len(found) == len(members) else None
+def join_trained(models: Sequence[Tagger]) -> Hashes | None:
+    """Return the documents that any model was trained on; None if one does not know its own."""
+    found = [each.trained_documents for each in models if each.trained_documents is not None]
+    return join_hashes(found) if len(found) == len(models) else None
 
 
-def _join_seen_sets(members: Sequence[Tagger], labels: LabelVocabulary) -> Ragged | None:
-    """Return the label sets that a member has seen in training; None if one does not know its."""
+def join_seen_sets(models: Sequence[Tagger], labels: LabelVocabulary) -> Ragged | None:
+    """Return the label sets that any model has seen in training; None if one has lost its own."""
     rows: list[Ragged] = []
-    for member in members:
-        if member.seen_sets is None:
+    for model in models:
+        if (seen := model.seen_sets) is None:
             return None
-        names = member.labels.sets(member.seen_sets)
-        rows.append(
-            member.seen_sets if member.labels.names == labels.names else labels.encode(names)
-        )
+        is_same = model.labels.names == labels.names
+        rows.append(seen if is_same else labels.encode(model.labels.sets(seen)))
     return distinct_sets(Ragged.concatenate(rows))[0]
 
 

@@ -14,30 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from setrnn.config import (
-    Config,
-    MixtureConfig,
-    TrainingSettings,
-    from_dict,
-    read_changes,
-    to_dict,
-)
+from setrnn.config import Config, TrainingSettings, from_dict, read_changes, to_dict
 from setrnn.data.batches import TrainingDocuments, even_rows
 from setrnn.data.cache import cache_folder
 from setrnn.data.disk import explain_failed_write, temporary_folder
-from setrnn.data.labels import distinct_sets
 from setrnn.data.merging import Merged, merge
 from setrnn.data.prepared import Prepared
 from setrnn.data.preparing import Vocabulary, prepare
-from setrnn.data.ragged import Ragged
-from setrnn.data.text_hashes import join_hashes
 from setrnn.data.unknown import Incomplete
 from setrnn.errors import ConfigError
 from setrnn.methods import find_method
 from setrnn.metrics import evaluate_label_sets
 from setrnn.model.growing import grow_weights
 from setrnn.models.folder import check_model_place
-from setrnn.models.hub import name_place
 from setrnn.progress import OnProgress, count_up, ignore_progress, log, name_notes
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
@@ -50,9 +39,9 @@ from setrnn.tagging.documents import (
 )
 from setrnn.tagging.learn.data import Data, Settings, list_overrides, make_source
 from setrnn.tagging.learn.members import name_member
-from setrnn.tagging.learn.mix import list_names, mix_members
+from setrnn.tagging.learn.mix import join_seen_sets, join_trained, list_names, mix_members
 from setrnn.tagging.learn.train import measure_on_valid, train_uncalibrated
-from setrnn.tagging.loading import load
+from setrnn.tagging.loading import open_model
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.trust.calibrate import calibrate_or_warn
 from setrnn.training.start import Start, TrainOptions
@@ -124,8 +113,8 @@ def update(
     with explain_failed_write(place):
         place.parent.mkdir(parents=True, exist_ok=True)
     with temporary_folder(place, is_private=True) as folder:
-        before = model if isinstance(model, Tagger) else load(model, device)
-        methods = [each.method for each in before.members] or [before.method]
+        name, before = open_model(model, device)
+        methods = [each.method for each in _list_members(before)]
         if data is None and not any(find_method(each).is_network for each in methods):
             raise ConfigError(
                 f"'{', '.join(methods)}' is fitted on all documents at once. Give those that the "
@@ -141,17 +130,15 @@ def update(
         labels = prepared[0].labels.names
         if new_labels := labels[len(before.labels) :]:
             log.info(f"New labels ({len(new_labels):,}): {list_names(new_labels)}.")
-        documents = {kind: _open_valid(merged, [kind], MAX_MEASURED) for kind in ("old", "new")}
-        measured = {kind: each for kind, each in documents.items() if each.n_documents}
-        first = {
-            kind: _measure(before, each, kind, labels, on_progress)
-            for kind, each in measured.items()
-        }
+        measured = {kind: _open_valid(merged, [kind], MAX_MEASURED) for kind in ("old", "new")}
+        measured = {kind: each for kind, each in measured.items() if each.n_documents}
+        first = _measure(before, measured, labels, on_progress)
         further = _FurtherTraining(before, merged, prepared, changes, device, on_progress)
         tagger = further.update_mixture() if before.members else further.update_one()
         tagger = replace(tagger, rule=before.rule)
+        after = _measure(tagger, measured, labels, on_progress)
         tagger.notes[UPDATED] = {
-            "from": before.method if isinstance(model, Tagger) else name_place(model),
+            "from": name,
             "from_data": before.notes.get("data"),
             "from_trained": before.notes.get("trained"),
             "n_updates": before.notes.get(UPDATED, {}).get("n_updates", 0) + 1,
@@ -160,13 +147,7 @@ def update(
             "n_replaced": merged.n_replaced,
             "new_labels": list(new_labels),
             "n_measured": {kind: each.n_documents for kind, each in measured.items()},
-            "scores": {
-                kind: {
-                    "before": first[kind],
-                    "after": _measure(tagger, each, kind, labels, on_progress),
-                }
-                for kind, each in measured.items()
-            },
+            "scores": {kind: {"before": first[kind], "after": after[kind]} for kind in measured},
         }
         tagger.notes["training_seconds"] = round(time.perf_counter() - start, 2)
         return tagger if target is None else tagger.saved_to(target)
@@ -176,7 +157,7 @@ def _prepare(
     before: Tagger, merged: Merged, part: int, folder: Path, on_progress: OnProgress
 ) -> Prepared:
     """Prepare the data for one tokenizer of a model."""
-    text = next(config.text for number, config in _list_configs(before) if number == part)
+    text = _list_members(before)[_list_parts(before).index(part)].config.text
     known = Vocabulary(before.encoder.parts[part], before.labels, merged.has_old)
     tree = before.hierarchy
     if tree is not None:  # if the predictions are closed, so are the labels of documents
@@ -191,12 +172,14 @@ def _name_data(before: Tagger, merged: Merged) -> str:
     return f"{old} + {merged.name}" if old else merged.name
 
 
-def _list_configs(before: Tagger) -> list[tuple[int, Config]]:
-    """Return the number of the tokenizer and the settings of each member, or of the model."""
-    config = before.config
-    if not isinstance(config, MixtureConfig):
-        return [(0, config)]
-    return [(each.tokenizer, each.config) for each in config.members]
+def _list_members(before: Tagger) -> Sequence[Tagger]:
+    """Return the members of a mixture, or the model itself."""
+    return before.members or (before,)
+
+
+def _list_parts(before: Tagger) -> Sequence[int]:
+    """Return the number of the tokenizer of each member, or of the model."""
+    return before.system.parts if isinstance(before.system, MixtureSystem) else (0,)
 
 
 @dataclass(frozen=True)
@@ -224,9 +207,8 @@ class _FurtherTraining:
         before = self.before
         assert isinstance(before.system, MixtureSystem)
         updated: dict[str, Tagger] = {}
-        for (part, _), member, name in zip(
-            _list_configs(before), before.members, _name_members(before), strict=True
-        ):
+        names = _name_members(before)
+        for part, member, name in zip(_list_parts(before), before.members, names, strict=True):
             found = self._update_member(member, part, name)
             if found is not None:
                 updated[name] = found
@@ -282,20 +264,12 @@ class _FurtherTraining:
         tagger = train_uncalibrated(prepared, method, used, options)
         # The next update starts from the settings of the training, not from those of this update.
         config = replace(tagger.config, training=config.training, encoder=config.encoder)
-        return self._remember(replace(tagger, config=config))
-
-    def _remember(self, tagger: Tagger) -> Tagger:
-        """Add what the model before was trained on, if that is not a part of the data."""
+        tagger = replace(tagger, config=config)
         if self.merged.has_old:
             return tagger
-        before = self.before
-        trained = None
-        if before.trained_documents is not None and tagger.trained_documents is not None:
-            trained = join_hashes([before.trained_documents, tagger.trained_documents])
-        seen_sets = None
-        if before.seen_sets is not None and tagger.seen_sets is not None:
-            seen_sets = distinct_sets(Ragged.concatenate([before.seen_sets, tagger.seen_sets]))[0]
-        return replace(tagger, trained_documents=trained, seen_sets=seen_sets)
+        models = [self.before, tagger]  # it was trained on more than what is here
+        seen_sets = join_seen_sets(models, tagger.labels)
+        return replace(tagger, trained_documents=join_trained(models), seen_sets=seen_sets)
 
 
 def _name_members(before: Tagger) -> list[str]:
@@ -310,33 +284,34 @@ def _name_members(before: Tagger) -> list[str]:
 
 def _measure(
     tagger: Tagger,
-    documents: LabelledDocuments,
-    kind: str,
+    documents: Mapping[str, LabelledDocuments],
     labels: Sequence[str],
     on_progress: OnProgress,
-) -> dict[str, float]:
-    """Measure a model by its own rule, over labels that it need not know.
+) -> dict[str, dict[str, float]]:
+    """Measure a model by its own rule on documents by kind, over labels that it need not know.
 
-    The result also has the share of documents that the model was trained on.
+    The results also have the share of documents that the model was trained on.
     """
-    seen = SeenCounts(tagger)
-    truth: list[tuple[str, ...]] = []
-    predicted: list[tuple[str, ...]] = []
-    index, activity = tagger.labels.index, f"measuring on {kind} documents"
-    count = count_up(activity, on_progress, documents.n_documents)
-    for batch in seen.watch(documents.batches(tagger)):
-        found = [each.labels for each in tagger.tag_tokens(batch.tokens)]
-        if batch.unknown is not None:
-            found = [
-                tuple(label for label in row if not marks[index[label]])
-                for row, marks in zip(found, batch.unknown, strict=True)
-            ]
-        truth += batch.labels
-        predicted += found
-        count(len(found))
-    scores = evaluate_label_sets(truth, predicted, labels)
-    measures = {name: float(getattr(scores, name)) for name in MEASURES}
-    return {**measures, "share_trained_on": seen.share}
+    results, index = {}, tagger.labels.index
+    for kind, each in documents.items():
+        seen = SeenCounts(tagger)
+        truth: list[tuple[str, ...]] = []
+        predicted: list[tuple[str, ...]] = []
+        count = count_up(f"measuring on {kind} documents", on_progress, each.n_documents)
+        for batch in seen.watch(each.batches(tagger)):
+            found = [prediction.labels for prediction in tagger.tag_tokens(batch.tokens)]
+            if batch.unknown is not None:
+                found = [
+                    tuple(label for label in row if not marks[index[label]])
+                    for row, marks in zip(found, batch.unknown, strict=True)
+                ]
+            truth += batch.labels
+            predicted += found
+            count(len(found))
+        scores = evaluate_label_sets(truth, predicted, labels)
+        results[kind] = {name: float(getattr(scores, name)) for name in MEASURES}
+        results[kind]["share_trained_on"] = seen.share
+    return results
 
 
 def _note_documents(merged: Merged) -> None:
