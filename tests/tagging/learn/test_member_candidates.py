@@ -95,9 +95,8 @@ def test_the_hint_names_what_is_missing(installed):
 
 
 def test_a_transformer_stands_beside_the_gru():
-    words = load_config()
-    pretrained = load_config("transformer", overrides=["encoder.path=folder"])
-    found = list_candidates(words, pretrained, is_on_gpu=True)
+    asked = read_settings("transformer", None, ["encoder.path=folder"])
+    found = list_candidates(asked, has_texts=True, is_on_gpu=True)
     assert len({each.name for each in found}) == len(found)
     assert {each.method for each in found if each.is_pretrained} == {
         each.method for each in found if each.is_network and not each.is_pretrained

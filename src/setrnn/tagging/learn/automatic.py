@@ -27,7 +27,7 @@ from setrnn.methods import find_method
 from setrnn.model.devices import find_device, limited_threads, threads_of_jobs
 from setrnn.progress import OnProgress, log, name_notes
 from setrnn.systems.rules import rule_for
-from setrnn.tagging.documents import LabelledDocuments, open_documents, take_documents
+from setrnn.tagging.documents import open_documents, take_documents
 from setrnn.tagging.learn.data import (
     MINUTE,
     Asked,
@@ -40,7 +40,6 @@ from setrnn.tagging.learn.member_candidates import (
     CLASSICAL,
     MOST_JOBS,
     Candidate,
-    choose_settings,
     list_candidates,
     suggest_transformer,
 )
@@ -58,7 +57,13 @@ from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.trust.calibrate import find_calibration
 from setrnn.training.pool import Job, run_jobs
-from setrnn.training.run_folder import has_run, only_trainer, read_history, run_folder_of
+from setrnn.training.run_folder import (
+    has_run,
+    mark_saved,
+    only_trainer,
+    read_history,
+    run_folder_of,
+)
 from setrnn.training.start import TrainOptions, check_method
 
 FEW_DOCUMENTS = 2_000
@@ -74,7 +79,8 @@ class Automatic:
     out: Path | None
     device: str
     resume: bool
-    planner: Planner
+    limit: float | None  # seconds
+    started: float  # by `time.perf_counter`
     n_jobs: int  # networks trained at a time, each in a process of its own if there are several
     on_progress: OnProgress
     members: dict[str, Tagger] = field(default_factory=dict)
@@ -88,9 +94,7 @@ class Automatic:
         self.measure = self.asked.config.training.metric
         self.rule = rule_for(self.measure)
         has_texts = self.source.prepared_folder is None
-        self.words, pretrained = choose_settings(self.asked, has_texts, self.is_on_gpu)
-        self.has_pretrained = pretrained is not None
-        self.candidates = list_candidates(self.words, pretrained, self.is_on_gpu)
+        self.candidates = list_candidates(self.asked, has_texts, self.is_on_gpu)
         for each in self.candidates:
             check_method(find_method(each.method), each.config)
 
@@ -107,8 +111,6 @@ class Automatic:
                 stack.enter_context(limited_threads(self.n_threads))
             self.folder = MembersFolder(place, tuple(each.name for each in self.candidates))
             self.folder.check(self.resume)
-            self.plan = self.folder.plan
-            self.planner.started -= self.plan.seconds
             self._open_data()
             groups = self._group()
             for number, group in enumerate(groups):
@@ -117,14 +119,17 @@ class Automatic:
             if self.out is not None:
                 way_out = f" The members are kept in {place}: add --resume to write the model."
                 tagger = tagger.saved_to(self.out, way_out)
-                self.plan.seconds = self.planner.used()
-                self.folder.mark_saved()
+                self._write_plan()
+                mark_saved(place)
         return tagger
 
     def _open_data(self) -> None:
         """Prepare the data of members over words, and begin or continue the plan for it."""
         self.prepared, _ = open_training_data(
-            self.source, self.words, self.asked.overrides, on_progress=self.on_progress
+            self.source,
+            self.candidates[0].config,
+            self.asked.overrides,
+            on_progress=self.on_progress,
         )
         identity = {
             "settings": settings_hash(to_dict(self.asked.config)),
@@ -132,10 +137,15 @@ class Automatic:
             "data": settings_hash(self.prepared.description),
         }
         self.folder.begin(identity)
+        self.plan = self.folder.plan
         n_documents = self.prepared.description["n_documents"]
-        self.planner.n_train = n_documents["train"]
-        self.planner.n_valid = n_documents.get("valid", 0)
-        self.planner.start_seconds = START_SECONDS if self.n_jobs > 1 else 0.0
+        self.planner = Planner(
+            self.limit,
+            self.started - self.plan.seconds,
+            n_documents["train"],
+            n_documents.get("valid", 0),
+            START_SECONDS if self.n_jobs > 1 else 0.0,
+        )
 
     def _group(self) -> list[Sequence[Candidate]]:
         """Return the candidates, with those together that are trained at the same time."""
@@ -172,9 +182,7 @@ class Automatic:
         if self.n_jobs > 1 and group[0].is_network:
             self._train_side_by_side(ready)
         else:
-            for each in ready:
-                with self._leaving_out(each):
-                    self._keep(each, self._train(each))
+            self._train_in_turn(ready)
         self._write_plan()
 
     def _write_plan(self) -> None:
@@ -230,37 +238,33 @@ class Automatic:
                 seconds = [tagger.notes["training_seconds"] for tagger in self.members.values()]
                 has_time = self.planner.has_time_for_another(seconds)
                 plans[each.name] = MemberPlan() if has_time else "its training would take too long"
-            elif self.planner.limit is None:
+            elif self.limit is None:
                 plans[each.name] = MemberPlan(settings.epochs, settings.valid_documents)
             else:
                 with self._leaving_out(each):
                     options = TrainOptions(self.device, rule=self.rule)
-                    most = min(PROBE_SECONDS, PROBE_SHARE * self.planner.limit)
+                    most = min(PROBE_SECONDS, PROBE_SHARE * self.limit)
                     method, prepared = find_method(each.method), self._data_of(each)
                     speed = measure_speed(method, prepared, each.config, options, most)
                     speeds[each.name] = settings, speed
         if speeds:
             plans |= self.planner.plan(speeds, n_groups)
-        self.plan.seconds = self.planner.used()
         for name, plan in plans.items():
             if isinstance(plan, MemberPlan):
-                self.folder.add(name, plan)
+                self.plan.members[name], self.plan.n_mixed = plan, None
             else:
                 self._leave_out(name, plan)
+        self._write_plan()
 
-    def _train(self, candidate: Candidate) -> Tagger:
-        """Train a member in this process."""
-        if candidate.is_network:
-            log.info(f"Training {candidate.name}.")
-        with name_notes(candidate.name):
-            return self._work(candidate)(name_member(candidate.name, self.on_progress))
-
-    def _work(self, candidate: Candidate) -> partial[Tagger]:
-        """Return the training of a member in the time that is left, for any process."""
-        limit = None if self.planner.limit is None else self.planner.left_to_train()
-        options = TrainOptions(self.device, rule=self.rule, max_seconds=limit)
-        data, place = self._data_of(candidate).folder, self.folder.place(candidate.name)
-        return partial(train_member, candidate, data, place, options, time.time())
+    def _train_in_turn(self, candidates: Sequence[Candidate]) -> None:
+        """Train members one after the other, in this process."""
+        for each in candidates:
+            if each.is_network:
+                log.info(f"Training {each.name}.")
+            with self._leaving_out(each):
+                with name_notes(each.name):
+                    self._work(each)(name_member(each.name, self.on_progress))
+                self._keep(each, load(self.folder.place(each.name), self.device))
 
     def _train_side_by_side(self, candidates: Sequence[Candidate]) -> None:
         """Train networks at the same time, each in a process of its own."""
@@ -269,12 +273,7 @@ class Automatic:
             at_once = " at the same time" if len(by_name) > 1 else ""
             log.info(f"Training {' and '.join(by_name)}{at_once}.")
         jobs = [
-            Job(
-                name,
-                partial(_leave_in_folder, self._work(each)),
-                self.folder.place(f"{name}.log"),
-                part_of="networks",
-            )
+            Job(name, self._work(each), self.folder.place(f"{name}.log"), part_of="networks")
             for name, each in by_name.items()
         ]
         with closing(run_jobs(jobs, len(jobs), self.on_progress, self.n_threads)) as all_ended:
@@ -286,9 +285,16 @@ class Automatic:
                 with self._leaving_out(by_name[name]):
                     self._keep(by_name[name], load(self.folder.place(name), self.device))
 
+    def _work(self, candidate: Candidate) -> partial[None]:
+        """Return the training of a member in the time that is left, for any process."""
+        options = TrainOptions(self.device, rule=self.rule)
+        data, place = self._data_of(candidate).folder, self.folder.place(candidate.name)
+        end = None if self.limit is None else time.time() + self.planner.left_to_train()
+        return partial(train_member, candidate, data, place, options, end)
+
     def _keep(self, candidate: Candidate, tagger: Tagger) -> None:
         """Add a member, and measure how fast it predicts."""
-        if self.planner.limit is not None:
+        if self.limit is not None:
             self.planner.predicting += time_prediction(tagger.system, self._data_of(candidate))
         self.members[candidate.name] = tagger
 
@@ -318,21 +324,17 @@ class Automatic:
         trained = [each for each in self.candidates if each.name in self.members]
         names = [each.name for each in trained]
         taggers = [self.members[name] for name in names]
-        needs_texts = any(each.is_pretrained for each in trained)
-        documents = self._documents(self.source if needs_texts else self.prepared)
+        if self.plan.n_mixed is None:
+            self.plan.n_mixed = self.planner.count_mixed()
+            self._write_plan()
+        data = self.source if any(each.is_pretrained for each in trained) else self.prepared
+        rows = even_rows(self.planner.n_valid, self.plan.n_mixed)
+        documents = take_documents(open_documents(data, "valid"), rows)
         before = find_calibration(self.out)
         mixture = mix_members(names, taggers, documents, before, self.on_progress)
         check_learned(mixture, self.prepared, self.measure)
         notes = {**mixture.notes, "automatic": self._describe(trained)}
         return replace(mixture, notes=notes, rule=self.rule)
-
-    def _documents(self, data: Source | Prepared) -> LabelledDocuments:
-        """Return the valid documents that fit the time, evenly spaced; the plan keeps how many."""
-        if self.plan.n_mixed is None:
-            self.plan.n_mixed = self.planner.count_mixed()
-            self._write_plan()
-        rows = even_rows(self.planner.n_valid, self.plan.n_mixed)
-        return take_documents(open_documents(data, "valid"), rows)
 
     def _describe(self, trained: Sequence[Candidate]) -> dict[str, Any]:
         """Return what was tried, as plain JSON values, for people."""
@@ -345,11 +347,10 @@ class Automatic:
             or any(each.is_short for each in plans)
             or any(each.get("epochs_done") != each.get("epochs") for each in members)
         )
-        limit = self.planner.limit
         return {
             "measure": self.measure,
             "rule": self.rule,
-            "minutes": None if limit is None else limit / MINUTE,
+            "minutes": None if self.limit is None else self.limit / MINUTE,
             "seed": self.asked.config.seed,
             "members": members,
             "left_out": self.left_out,
@@ -358,17 +359,17 @@ class Automatic:
 
     def _list_hints(self, is_short: bool) -> list[str]:
         """Say what would make a better model, such as time if that shortened something."""
-        hints, n_train, limit = [], self.planner.n_train, self.planner.limit
+        hints, n_train = [], self.planner.n_train
         if n_train < FEW_DOCUMENTS:
             hints.append(f"More documents with labels: there are {n_train:,} to train on.")
         if self.planner.n_valid < LEAST_TO_FIT:
             return hints
-        if limit is not None and is_short:
-            minutes = math.ceil(3 * limit / MINUTE)
+        if self.limit is not None and is_short:
+            minutes = math.ceil(3 * self.limit / MINUTE)
             hints.append(f"More time: --budget {minutes}, or --budget 0 for no limit.")
         if not self.is_on_gpu:
             hints.append("A GPU: networks then train many times faster.")
-        if not self.has_pretrained:
+        if not any(each.is_pretrained for each in self.candidates):
             hints.append(suggest_transformer())
         return hints
 
@@ -378,28 +379,25 @@ def train_member(
     data: Path,
     place: Path,
     options: TrainOptions,
-    asked_at: float,
+    end: float | None,
     on_progress: OnProgress,
-) -> Tagger:
+) -> None:
     """Train a member on prepared data, and save it; a network that was stopped continues.
 
-    The start of a process takes some of the time, and so does waiting for one that was left behind.
+    The start of a process takes some of the time until the end, a `time.time`, and so does waiting
+    for one that was left behind.
     """
     run = run_folder_of(place) if candidate.is_network else None
-    options = replace(options, run_folder=run, on_progress=on_progress)
     with only_trainer(run, wait=True):
-        if run is not None:
-            options = replace(options, resume=has_run(run))
-        if options.max_seconds is not None:
-            seconds = options.max_seconds - (time.time() - asked_at)
-            options = replace(options, max_seconds=seconds)
+        options = replace(
+            options,
+            run_folder=run,
+            resume=run is not None and has_run(run),
+            max_seconds=None if end is None else end - time.time(),
+            on_progress=on_progress,
+        )
         method = find_method(candidate.method)
-        return train_uncalibrated(Prepared(data), method, candidate.config, options, place)
-
-
-def _leave_in_folder(work: partial[Tagger], on_progress: OnProgress) -> None:
-    """Train a member in a process of its own: the parent loads it from its folder."""
-    work(on_progress)
+        train_uncalibrated(Prepared(data), method, candidate.config, options, place)
 
 
 def _describe_member(candidate: Candidate, tagger: Tagger) -> dict[str, Any]:

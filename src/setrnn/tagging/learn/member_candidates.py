@@ -45,14 +45,24 @@ class Candidate:
         return replace(self, config=replace(self.config, training=training))
 
 
-def list_candidates(words: Config, pretrained: Config | None, is_on_gpu: bool) -> list[Candidate]:
-    """Return what may become a member, in the order of training.
+def list_candidates(asked: Asked, has_texts: bool, is_on_gpu: bool) -> list[Candidate]:
+    """Return what may become a member, in the order of training; the first is over words.
 
     Args:
-        words: the settings of members over words.
-        pretrained: the settings of networks with a pretrained encoder, if there are to be any.
+        asked: the settings that were asked for.
+        has_texts: whether there are texts; a prepared folder has none.
         is_on_gpu: whether networks are trained on a GPU.
     """
+    if not asked.config.encoder.is_pretrained:
+        words = asked.config
+        pretrained = settings_with_weights(asked) if is_on_gpu and has_texts else None
+    elif has_texts:
+        words, pretrained = settings_over_words(asked), asked.config
+    else:
+        raise DataError(
+            "A prepared folder holds the tokens of one tokenizer, and members with and without a "
+            "transformer need two. Give the data itself, or a --method."
+        )
     found = [Candidate(name, name, words) for name in CLASSICAL]
     kinds, n_seeds = (KINDS, 1) if is_on_gpu else (KINDS_ON_CPU, SEEDS_ON_CPU)
     for number in range(n_seeds):
@@ -63,21 +73,6 @@ def list_candidates(words: Config, pretrained: Config | None, is_on_gpu: bool) -
             seed = (words.seed + number) % 2**63
             found.append(Candidate(name, kind, replace(words, seed=seed)))
     return found
-
-
-def choose_settings(asked: Asked, has_texts: bool, is_on_gpu: bool) -> tuple[Config, Config | None]:
-    """Return the settings of members over words, and of those with a transformer if there are any.
-
-    A prepared folder has no texts.
-    """
-    if not asked.config.encoder.is_pretrained:
-        return asked.config, settings_with_weights(asked) if is_on_gpu and has_texts else None
-    if not has_texts:
-        raise DataError(
-            "A prepared folder holds the tokens of one tokenizer, and members with and without a "
-            "transformer need two. Give the data itself, or a --method."
-        )
-    return settings_over_words(asked), asked.config
 
 
 def settings_over_words(asked: Asked) -> Config:

@@ -25,7 +25,7 @@ from setrnn.errors import ConfigError, ModelError, SetRNNError
 from setrnn.progress import OnProgress, Progress
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.run_folder import PLAN, SAVED, has_run, list_names, mark_saved, run_folder_of
+from setrnn.training.run_folder import PLAN, SAVED, has_run, list_names, run_folder_of
 
 FORMAT = 2
 OTHERS = {"rule": "another measure", "settings": "other settings or another seed"}
@@ -113,20 +113,10 @@ class MembersFolder:
                 return load(self.place(name), device)
         return None
 
-    def add(self, name: str, plan: MemberPlan) -> None:
-        """Add a member to the plan, before it is trained."""
-        self.plan.members[name], self.plan.n_mixed = plan, None
-        self.write()
-
     def write(self) -> None:
         """Write the plan."""
         with whole_file(self.folder / PLAN) as stream:
             stream.write(json.dumps(asdict(self.plan), indent=1).encode())
-
-    def mark_saved(self) -> None:
-        """Note that the mixture is written: the members may be replaced from now on."""
-        self.write()
-        mark_saved(self.folder)
 
     def _read(self) -> Plan:
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from setrnn.config import Config, TrainingSettings, VectorSettings
 from setrnn.data.batches import even_rows
@@ -51,9 +51,9 @@ class Planner:
     """Decides what fits the time that is left; without a limit, all does."""
 
     limit: float | None  # seconds
-    started: float = field(default_factory=time.perf_counter)  # earlier by what was used before
-    n_train: int = 0
-    n_valid: int = 0
+    started: float  # by `time.perf_counter`, earlier by what was used before a resume
+    n_train: int
+    n_valid: int
     start_seconds: float = 0.0  # of a process that trains a network; 0 if it is this one
     predicting: float = 0.0  # seconds per document, of all members so far
     expected: float = 0.0  # the same of the networks in training
@@ -112,21 +112,20 @@ class Planner:
         seconds = self.left_to_train() - self.start_seconds
         others_follow = len(networks) == 1 and n_groups > 1
         for name, (settings, speed) in networks.items():
-            n_full, n_measured = settings.epochs, settings.valid_documents
+            n_epochs, n_measured = settings.epochs, settings.valid_documents
             if not is_enough:
                 n_measured = self._fit_measured(speed, n_measured)
             epoch_seconds = self._time_epoch(speed, n_measured)
-            n_epochs: int | None = n_full
             if not is_enough:
-                n_epochs = fit_epochs(n_full, epoch_seconds, seconds, others_follow)
-            if n_epochs is None:
-                n_least = least_epochs(n_full)
+                n_epochs = fit_epochs(n_epochs, epoch_seconds, seconds, others_follow)
+            if not n_epochs:
+                n_least = least_epochs(settings.epochs)
                 minutes = n_least * epoch_seconds / MINUTE
                 plans[name] = f"{n_least} epochs would take about {minutes:.1f} minutes"
                 continue
-            is_short = (n_epochs, n_measured) != (n_full, settings.valid_documents)
+            is_short = (n_epochs, n_measured) != (settings.epochs, settings.valid_documents)
             plans[name] = MemberPlan(n_epochs, n_measured, is_short)
-            of_full = "" if n_epochs == n_full else f" of {n_full}"
+            of_full = "" if n_epochs == settings.epochs else f" of {settings.epochs}"
             log.info(
                 f"{name}: {1 / speed.training:,.0f} documents/s, {n_epochs}{of_full} epochs, about "
                 f"{n_epochs * epoch_seconds / MINUTE:.1f} minutes."
@@ -158,15 +157,15 @@ class Planner:
 
 def fit_epochs(
     n_full: int, epoch_seconds: float, seconds: float, others_follow: bool = False
-) -> int | None:
-    """Return how many epochs fit into the seconds, at most `n_full`; None if these are too few.
+) -> int:
+    """Return how many epochs fit into the seconds, at most `n_full`; 0 if these are too few.
 
     If others follow, the first network leaves them a part of the time, unless it would then get
     less than half of its epochs.
 
     Example:
         >>> fit_epochs(20, 10.0, 1000.0), fit_epochs(20, 10.0, 150.0), fit_epochs(20, 10.0, 40.0)
-        (20, 12, None)
+        (20, 12, 0)
         >>> fit_epochs(20, 10.0, 250.0, others_follow=True)
         12
     """
@@ -174,7 +173,7 @@ def fit_epochs(
     n_shared = int(FIRST_SHARE * SAFETY * seconds / epoch_seconds)
     if others_follow and n_full / 2 <= n_shared < n_full:
         n_fit = n_shared
-    return min(n_fit, n_full) if n_fit >= least_epochs(n_full) else None
+    return min(n_fit, n_full) if n_fit >= least_epochs(n_full) else 0
 
 
 def least_epochs(n_full: int) -> int:

@@ -129,15 +129,14 @@ def train(
     check_training(chosen, full, device, target, resume)
     if chosen is None:
         from setrnn.tagging.learn.automatic import Automatic
-        from setrnn.tagging.learn.planning import Planner
 
         is_on_gpu = find_device(device).type == "cuda"
         if budget is None and not is_on_gpu:
             seconds = SECONDS_ON_CPU
-        planner, n_jobs = Planner(seconds, started), 1 if is_on_gpu else jobs
+        n_jobs = 1 if is_on_gpu else jobs
         with explain_stop(target):
             return Automatic(
-                source, asked, target, device, resume, planner, n_jobs, on_progress
+                source, asked, target, device, resume, seconds, started, n_jobs, on_progress
             ).train()
     options = TrainOptions(
         device,
