@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 log = logging.getLogger("setrnn")  # notes and warnings for the user
@@ -77,6 +77,15 @@ def name_notes(name: str) -> Iterator[None]:
         yield
     finally:
         log.removeFilter(add_name)
+
+
+def name_progress(name: str, on_progress: OnProgress) -> OnProgress:
+    """Return a callback that puts a name after the activities it reports."""
+
+    def report(event: Progress) -> None:
+        on_progress(replace(event, activity=f"{event.activity} {name}"))
+
+    return report
 
 
 @contextmanager

@@ -5,8 +5,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.systems import true_marginals
 from setrnn.systems.rules.marginal_rules import choose_thresholds
 from setrnn.systems.true_marginals import LEAST_KEPT, TrueMarginals
-from setrnn.tagging.trust.acceptance import fit_label_acceptance
-from setrnn.tagging.trust.calibrate import label_reliability
+from setrnn.tagging.trust.acceptance import fit_label_acceptance, label_reliability
 from setrnn.tagging.trust.labels import fit_label_curves, fit_smooth_curves
 
 WHOLE = slice(0, 40)

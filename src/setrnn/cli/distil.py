@@ -41,7 +41,7 @@ def distil(
     kept in OUT.run.
     """
     from setrnn.systems.rules import RULES  # it loads scipy, which the help does not need
-    from setrnn.tagging.learn.data import make_training_source
+    from setrnn.tagging.learn.data import make_source
 
     source = reading.source(data)
     with terminal_progress() as on_progress:
@@ -57,7 +57,7 @@ def distil(
     note(f"Wrote {out}")
     if "valid" not in student.notes:
         return
-    valid = setrnn.open_documents(make_training_source(source, training.valid), "valid")
+    valid = setrnn.open_documents(make_source(source, training.valid, cut_valid=True), "valid")
     rows: dict[str, dict[str, float]] = {"teacher": {}, "student": {}}
     models = (setrnn.load(teacher, training.device), student)
     for row, model in zip(rows.values(), models, strict=True):

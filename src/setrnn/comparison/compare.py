@@ -49,7 +49,6 @@ from setrnn.tagging.learn.data import (
     make_vectors,
     open_training_data,
     read_settings,
-    with_hierarchy,
 )
 from setrnn.tagging.learn.train import check_training
 from setrnn.tagging.ray_cluster import choose_device, connect, count_room
@@ -186,7 +185,7 @@ def compare(
     overrides = [*list_overrides(QUICK_SETTINGS if quick else ()), *list_overrides(settings)]
     config = read_settings(preset, config, overrides).config
     names = find_methods(methods, keep_models)
-    source = with_hierarchy(make_source(data, valid), hierarchy, close_labels)
+    source = make_source(data, valid, hierarchy, close_labels)
     folder = Path(out)
     files = {name: Path(file) for name, file in (added or {}).items()}
     check_names(list(files))

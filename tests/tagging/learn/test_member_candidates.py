@@ -11,7 +11,6 @@ from setrnn.tagging.learn.member_candidates import (
     list_candidates,
     settings_over_words,
     settings_with_weights,
-    suggest_transformer,
 )
 
 
@@ -84,14 +83,6 @@ def test_the_name_of_the_package_stands_for_its_folder(installed, tmp_path):
     assert load_config("transformer", overrides=given).encoder.path == str(tmp_path / "model")
     installed(False)
     assert load_config("transformer", overrides=given).encoder.path == WEIGHTS
-
-
-def test_the_hint_names_what_is_missing(installed):
-    installed(False)
-    assert f'pip install "setrnn[hf]" {WEIGHTS}' in suggest_transformer()
-    installed(True)
-    assert "pip" not in suggest_transformer()
-    assert f"encoder.path={WEIGHTS}" in suggest_transformer()
 
 
 def test_a_transformer_stands_beside_the_gru():

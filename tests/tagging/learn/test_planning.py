@@ -9,10 +9,10 @@ from setrnn.config import load_config
 from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
 from setrnn.tagging.learn import planning
-from setrnn.tagging.learn.members import MemberPlan
 from setrnn.tagging.learn.planning import (
     MIXING_SHARE,
     TIMED_DOCUMENTS,
+    MemberPlan,
     Planner,
     Speed,
     fit_epochs,

@@ -9,8 +9,14 @@ from setrnn.data import newsroom
 from setrnn.data.read import write_examples
 from setrnn.errors import DataError
 from setrnn.systems.rules import RULES
+from setrnn.tagging.documents import open_documents
 from setrnn.tagging.trust.acceptance import Acceptance
-from setrnn.tagging.trust.calibrate import calibrate, find_calibration, fit_calibration
+from setrnn.tagging.trust.calibrate import (
+    calibrate,
+    calibrate_or_warn,
+    find_calibration,
+    fit_calibration,
+)
 from setrnn.tagging.trust.saved import MIN_DOCUMENTS, Calibration
 
 
@@ -195,7 +201,9 @@ def test_a_mixture_and_the_best_model_keep_the_target(accepting, news):
 def test_an_acceptance_by_a_rule_that_the_new_model_cannot_use_is_dropped(taggers, valid, notes):
     acceptance = Acceptance("sequence", 0.9, 0.9, 0.5, 0.4, 0.95, 40)
     before = Calibration(100, acceptance={"sequence": acceptance})
-    assert not fit_calibration(taggers["br"], valid, before=before).acceptance
+    documents = replace(open_documents(valid), n_documents=len(valid))
+    tagger = calibrate_or_warn(taggers["br"], documents, before=before)
+    assert not tagger.calibration.acceptance
     assert any("rule sequence" in each for each in notes.warnings)
     kept = fit_calibration(taggers["seq2seq-rnn"], valid, before=before).acceptance["sequence"]
     assert (kept.target, kept.confidence) == (0.9, 0.9)

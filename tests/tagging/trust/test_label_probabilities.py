@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, logit
 
 from setrnn.systems.true_marginals import TrueMarginals
-from setrnn.tagging.trust.calibrate import label_reliability
+from setrnn.tagging.trust.acceptance import label_reliability
 from setrnn.tagging.trust.labels import (
     LabelCurves,
     add_knots,

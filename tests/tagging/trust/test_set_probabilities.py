@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setrnn.errors import ModelError
 from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.trust.acceptance import Acceptance, reliability
@@ -169,22 +168,3 @@ def test_a_source_without_scaling_keeps_the_models_own(found):
     assert scaled is found
     assert (log_probs == found.log_probs[:, 0]).all()
     assert (plain.n_candidates("sets"), plain.n_candidates("sequences")) == (1, 3)
-
-
-DAMAGES = [
-    {"n_documents": "many"},
-    {"scalings": []},
-    {"scalings": {"sets": {"n_candidates": 10**9, "temperature": 1.0, "isotonic": None}}},
-    {"acceptance": {"set": {"threshold": 0.5}}},
-    {"thresholds": 0.5},
-    {"thresholds": {"common": 0.5, "by_label": [float("nan")] * 2}},
-    {"thresholds": {"common": 0.5, "by_label": [0.5]}},
-]
-
-
-@pytest.mark.parametrize("values", DAMAGES)
-def test_damage_is_described_in_one_line(values):
-    assert Calibration.from_dict(FULL.as_dict(), n_labels=2).n_documents == 1234
-    with pytest.raises(ModelError, match=r"^m/calibration.json is damaged\.") as error:
-        Calibration.from_dict({**FULL.as_dict(), **values}, 2, "m/calibration.json")
-    assert "\n" not in str(error.value)

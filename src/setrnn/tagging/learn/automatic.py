@@ -25,7 +25,7 @@ from setrnn.data.vectors import SOURCES
 from setrnn.errors import BusyError, SetRNNError, StoppedError, find_memory_problem
 from setrnn.methods import find_method
 from setrnn.model.devices import find_device, limited_threads, threads_of_jobs
-from setrnn.progress import OnProgress, log, name_notes
+from setrnn.progress import OnProgress, log, name_notes, name_progress
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.documents import open_documents, take_documents
 from setrnn.tagging.learn.data import (
@@ -43,11 +43,12 @@ from setrnn.tagging.learn.member_candidates import (
     list_candidates,
     suggest_transformer,
 )
-from setrnn.tagging.learn.members import MemberPlan, MembersFolder, name_member
 from setrnn.tagging.learn.mix import mix_members
 from setrnn.tagging.learn.mixture_weights import LEAST_TO_FIT
 from setrnn.tagging.learn.planning import (
     START_SECONDS,
+    MemberPlan,
+    MembersFolder,
     Planner,
     measure_speed,
     time_prediction,
@@ -125,11 +126,9 @@ class Automatic:
 
     def _open_data(self) -> None:
         """Prepare the data of members over words, and begin or continue the plan for it."""
+        words, overrides = self.candidates[0].config, self.asked.overrides
         self.prepared, _ = open_training_data(
-            self.source,
-            self.candidates[0].config,
-            self.asked.overrides,
-            on_progress=self.on_progress,
+            self.source, words, overrides, on_progress=self.on_progress
         )
         identity = {
             "settings": settings_hash(to_dict(self.asked.config)),
@@ -263,7 +262,7 @@ class Automatic:
                 log.info(f"Training {each.name}.")
             with self._leaving_out(each):
                 with name_notes(each.name):
-                    self._work(each)(name_member(each.name, self.on_progress))
+                    self._work(each)(name_progress(each.name, self.on_progress))
                 self._keep(each, load(self.folder.place(each.name), self.device))
 
     def _train_side_by_side(self, candidates: Sequence[Candidate]) -> None:

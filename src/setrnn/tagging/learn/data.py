@@ -29,15 +29,6 @@ Data: TypeAlias = str | Path | Sequence[str | Path] | Source | Prepared
 Settings: TypeAlias = Mapping[str, Any] | Sequence[str]
 
 MINUTE = 60.0
-NONE_COMPLETE = (
-    " None is complete, so that nothing says how many labels are missing: labels that are not "
-    "given are taken as absent. Add complete documents, or assume a share: "
-    "--set training.forgotten=0.3"
-)
-ALL_FIT = (
-    "No label is known to be absent from any training document: a model that predicts all labels "
-    "fits best. Add complete documents, or assume a smaller share: --set training.forgotten=0.3"
-)
 # With fewer documents, words that a network must learn are seen too rarely: it starts from br. Near
 # this number both starts are equally good.
 FEW_DOCUMENTS = 3_000
@@ -107,8 +98,25 @@ def read_budget(minutes: float | None) -> float | None:
     return MINUTE * minutes if minutes else None
 
 
-def make_source(data: Data, valid: str | Path | None = None) -> Source:
-    """Return what to read as a Source, with a file as its valid part if one is given."""
+def make_source(
+    data: Data,
+    valid: str | Path | None = None,
+    hierarchy: Parents | None = None,
+    close_labels: bool = False,
+    cut_valid: bool | None = None,
+) -> Source:
+    """Return what to read as a Source.
+
+    Args:
+        data: what to read.
+        valid: a file that becomes the valid part.
+        hierarchy: the parents of the labels; those that the data has if not given.
+        close_labels: whether to add the labels above its own to each document.
+        cut_valid: whether to cut a valid part from train if there is none; if not given, as a
+            Source says.
+    """
+    if valid is not None and cut_valid is False:
+        raise ConfigError("There is a valid part, but none is wanted. Leave out one of the two.")
     if isinstance(data, Prepared):
         data = data.folder
     source = read_source(data)
@@ -117,29 +125,15 @@ def make_source(data: Data, valid: str | Path | None = None) -> Source:
             f"data must be a file, a folder or a Source, got {type(data).__name__}. Write "
             "documents in memory to a file with write_examples, or use SetRNNClassifier."
         )
-    return source if valid is None else replace(source, valid=Path(valid))
-
-
-def make_training_source(
-    data: Data,
-    valid: str | Path | None = None,
-    cut_valid: bool = True,
-    hierarchy: Parents | None = None,
-    close_labels: bool = False,
-) -> Source:
-    """Return what to train on; `cut_valid` cuts a valid part from train if there is none."""
-    if valid is not None and not cut_valid:
-        raise ConfigError("There is a valid part, but none is wanted. Leave out one of the two.")
-    source = replace(make_source(data, valid), cut_valid=cut_valid)
-    return with_hierarchy(source, hierarchy, close_labels)
-
-
-def with_hierarchy(source: Source, parents: Parents | None, close_labels: bool = False) -> Source:
-    """Return a source with the parents of its labels; with its own if none are given."""
-    if parents is None and not close_labels:
+    if valid is not None:
+        source = replace(source, valid=Path(valid))
+    if cut_valid is not None:
+        source = replace(source, cut_valid=cut_valid)
+    if hierarchy is None and not close_labels:
         return source
-    found = make_hierarchy(source.options.hierarchy if parents is None else parents, close_labels)
-    return replace(source, options=replace(source.options, hierarchy=found))
+    parents = source.options.hierarchy if hierarchy is None else hierarchy
+    options = replace(source.options, hierarchy=make_hierarchy(parents, close_labels))
+    return replace(source, options=options)
 
 
 def open_training_data(
@@ -286,7 +280,11 @@ def note_labels(prepared: Prepared, forgotten: float) -> None:
     if not is_only_given.any() or forgotten != ESTIMATED:
         log.info(text)
         if forgotten == 1 and is_only_given.all():
-            log.warning(ALL_FIT)
+            log.warning(
+                "No label is known to be absent from any training document: a model that predicts "
+                "all labels fits best. Add complete documents, or assume a smaller share: "
+                "--set training.forgotten=0.3"
+            )
     elif train.is_complete.any():
         log.info(
             f"{text} Those that are not complete lack about {estimate_forgotten(train):.0%} of "
@@ -294,4 +292,8 @@ def note_labels(prepared: Prepared, forgotten: float) -> None:
             "--set training.forgotten=P"
         )
     else:
-        log.warning(text + NONE_COMPLETE)
+        log.warning(
+            f"{text} None is complete, so that nothing says how many labels are missing: labels "
+            "that are not given are taken as absent. Add complete documents, or assume a share: "
+            "--set training.forgotten=0.3"
+        )

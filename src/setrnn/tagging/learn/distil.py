@@ -32,11 +32,10 @@ from setrnn.tagging.documents import open_documents
 from setrnn.tagging.learn.data import (
     Data,
     Settings,
-    make_training_source,
+    make_source,
     open_training_data,
     read_budget,
     read_settings,
-    with_hierarchy,
 )
 from setrnn.tagging.learn.mix import list_names
 from setrnn.tagging.learn.train import check_training, explain_stop, train_prepared
@@ -44,7 +43,6 @@ from setrnn.tagging.loading import open_model
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.start import TrainOptions
 
-OBJECTIVE = "set-distribution"
 MIN_WEIGHT = 0.005  # less probable sets of the teacher are left to the rest: they cost time
 
 
@@ -111,9 +109,9 @@ def distil(
     check_training(student, full, device, target, resume)
     with explain_stop(target):
         name, tagger = open_model(teacher, device)
-        source = make_training_source(data, valid, cut_valid)
+        source = make_source(data, valid, cut_valid=cut_valid)
         if source.options.hierarchy is None and source.prepared_folder is None:
-            source = with_hierarchy(source, tagger.hierarchy)
+            source = make_source(source, hierarchy=tagger.hierarchy)
         source = replace(source, unlabelled=tuple(Path(file) for file in unlabelled))
         prepared, full = open_training_data(source, full, asked.overrides, on_progress=on_progress)
         _note_other_labels(tagger, prepared)
@@ -148,7 +146,7 @@ def _find_student(method: str) -> Method:
             "is a set-rnn-exact, set-rnn or sigmoid model."
         )
     assert find_decoder(student.decoder).emits in SET_LOG_PROB
-    return replace(student, objective=OBJECTIVE, first_method=None)
+    return replace(student, objective="set-distribution", first_method=None)
 
 
 def fingerprint(teacher: Tagger) -> str:

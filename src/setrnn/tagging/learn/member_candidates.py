@@ -11,7 +11,7 @@ from setrnn.config import WEIGHTS, Config, find_weights, make_config
 from setrnn.errors import DataError
 from setrnn.methods import find_method
 from setrnn.tagging.learn.data import Asked
-from setrnn.tagging.learn.members import MemberPlan
+from setrnn.tagging.learn.planning import MemberPlan
 
 CLASSICAL = ("br-support", "pcc")
 # Different kinds help each other more than seeds of one kind. set-rnn predicts slowly on a CPU.

@@ -45,7 +45,6 @@ from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.trust.calibrate import calibrate_or_warn, find_calibration
 from setrnn.tagging.trust.saved import Calibration
 
-METHOD = "mixture"
 NAMES_SHOWN = 5
 
 
@@ -213,7 +212,7 @@ def join(members: Sequence[Tagger], weights: Weights | None = None) -> Tagger:
         weights = Weights(np.full(len(members), 1 / len(members)))
     parts = tuple(each.tokenizer for each in settings)
     return Tagger(
-        METHOD,
+        "mixture",
         MixtureConfig(text=members[0].config.text, members=tuple(settings)),
         join_encoders(encoders),
         labels,

@@ -33,8 +33,8 @@ from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.marginal_rules import choose_thresholds
 from setrnn.tagging.documents import Batch
 from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.trust.sets import choose_folds
 
-N_FOLDS = 5
 LEAST_TO_FIT = 20  # documents
 # All members' outputs for them are in memory, and thresholds are chosen on them many times.
 MOST_TO_FIT, MOST_PAIRS = 5_000, 2**23  # documents; pairs of a document and a label
@@ -205,9 +205,8 @@ class _RuleFit:
         assert rule.measure is not None
         self.measure, self.sign = rule.measure, -1 if rule.measure in LOWER_IS_BETTER else 1
         self.members = np.eye(len(outputs.true_log_probs))
-        n = len(outputs.is_label)
-        self.every = np.ones(n, dtype=bool)
-        self.fold = np.random.default_rng(0).permutation(n) % N_FOLDS
+        self.every = np.ones(len(outputs.is_label), dtype=bool)
+        self.folds = choose_folds(len(outputs.is_label))
         self.kept: dict[bytes, Any] = {}
 
     def fit(self, name: str, ways: Sequence[str]) -> FittedRule:
@@ -245,9 +244,8 @@ class _RuleFit:
 
     def hold_out(self, weigh: Callable[[Bools], Floats]) -> float:
         """Return the measure of predictions for each fold by weights fitted on the others."""
-        outs = [self.fold == number for number in range(N_FOLDS)]
-        found = [self.predict(weigh(~is_out), ~is_out)[is_out] for is_out in outs]
-        truth = vstack([self.outputs.truth[is_out] for is_out in outs])
+        found = [self.predict(weigh(~is_out), ~is_out)[is_out] for is_out in self.folds]
+        truth = vstack([self.outputs.truth[is_out] for is_out in self.folds])
         return self._measure(truth, vstack(found))
 
     def value(self, weights: Floats, rows: Bools) -> float:

@@ -26,7 +26,7 @@ from setrnn.tagging.learn.data import (
     Data,
     Settings,
     fit_to_data,
-    make_training_source,
+    make_source,
     open_training_data,
     read_budget,
     read_settings,
@@ -123,7 +123,7 @@ def train(
     if jobs < 1:
         raise ConfigError(f"jobs must be 1 or more, got {jobs}.")
     target = None if out is None else Path(out)
-    source = make_training_source(data, valid, cut_valid, hierarchy, close_labels)
+    source = make_source(data, valid, hierarchy, close_labels, cut_valid)
     chosen = None if method is None else find_method(method)
     check_processes(chosen)
     check_training(chosen, full, device, target, resume)

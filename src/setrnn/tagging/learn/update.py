@@ -27,7 +27,14 @@ from setrnn.methods import find_method
 from setrnn.metrics import evaluate_label_sets
 from setrnn.model.growing import grow_weights
 from setrnn.models.folder import check_model_place
-from setrnn.progress import OnProgress, count_up, ignore_progress, log, name_notes
+from setrnn.progress import (
+    OnProgress,
+    count_up,
+    ignore_progress,
+    log,
+    name_notes,
+    name_progress,
+)
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
 from setrnn.tagging.documents import (
@@ -38,7 +45,6 @@ from setrnn.tagging.documents import (
     open_documents,
 )
 from setrnn.tagging.learn.data import Data, Settings, list_overrides, make_source
-from setrnn.tagging.learn.members import name_member
 from setrnn.tagging.learn.mix import join_seen_sets, join_trained, list_names, mix_members
 from setrnn.tagging.learn.train import measure_on_valid, train_uncalibrated
 from setrnn.tagging.loading import open_model
@@ -238,7 +244,7 @@ class _FurtherTraining:
             )
         log.info(f"Updating {name}.")
         with name_notes(name):
-            return self._train(member, part, name_member(name, self.on_progress))
+            return self._train(member, part, name_progress(name, self.on_progress))
 
     def _train(self, member: Tagger, part: int, on_progress: OnProgress) -> Tagger:
         """Train a network further, or fit a classical system on all documents."""

@@ -70,6 +70,14 @@ def reliability(probs: Floats, is_right: Bools, n_bins: int = N_BINS) -> Reliabi
     )
 
 
+def label_reliability(probs: Floats32, is_label: Bools) -> Reliability:
+    """Sort the pairs of a document and a label, (E,), that are shown into bins of equal mass."""
+    is_shown = probs > MIN_SHOWN
+    if not is_shown.any():
+        return reliability(np.zeros(1), np.zeros(1, dtype=bool))
+    return reliability(probs[is_shown].astype(np.float64), is_label[is_shown])
+
+
 @dataclass(frozen=True)
 class Acceptance:
     """A prediction is accepted if its calibrated probability is at least the threshold."""

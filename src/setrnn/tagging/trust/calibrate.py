@@ -23,13 +23,13 @@ from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.documents import Documents, LabelledDocuments, open_documents, open_unseen
 from setrnn.tagging.tagger import Tagger, check_tagger
 from setrnn.tagging.trust.acceptance import (
-    MIN_SHOWN,
     Acceptance,
     Reliability,
     as_plain,
     check_target,
     fit_acceptance,
     fit_label_acceptance,
+    label_reliability,
     reliability,
 )
 from setrnn.tagging.trust.labels import fit_label_curves
@@ -158,17 +158,11 @@ def fit_calibration(
 
 def _list_targets(tagger: Tagger, before: Calibration | None) -> dict[str, Target]:
     """Return the target and the confidence of each rule with an acceptance that a model can use."""
-    targets = {}
-    for rule, each in ({} if before is None else before.acceptance).items():
-        by = RULES.get(rule)
-        if by is not None and (by.source == "sets" or tagger.system.emits_sequences):
-            targets[rule] = (each.target, each.confidence)
-        else:
-            log.warning(
-                f"The previous model accepted predictions by rule {rule}, which this model cannot "
-                "use: that acceptance is dropped."
-            )
-    return targets
+    return {
+        rule: (each.target, each.confidence)
+        for rule, each in ({} if before is None else before.acceptance).items()
+        if rule in RULES and (RULES[rule].source == "sets" or tagger.system.emits_sequences)
+    }
 
 
 def find_calibration(folder: Path | None) -> Calibration | None:
@@ -236,9 +230,11 @@ def _note_targets(tagger: Tagger, before: Calibration) -> None:
         now = found.get(rule)
         if tagger.calibration is None:
             log.warning(kept + "this model accepts nothing until you run setrnn calibrate.")
-        elif now is not None and now.threshold is None:
+        elif now is None:
+            log.warning(kept + "this model cannot use that rule, and the target is dropped.")
+        elif now.threshold is None:
             log.warning(kept + "this model does not reach it, and no prediction is accepted.")
-        elif now is not None:
+        else:
             log.info(
                 f"{kept}predictions of probability {now.threshold:.3f} or more are accepted now "
                 f"({now.share:.1%} of the documents calibrated on, {now.accuracy:.3f} right)."
@@ -398,14 +394,6 @@ class CalibrationDocuments:
         return Predicted(
             key, self.candidates[key], self.true_rank[key], labels, log_probs, is_right
         )
-
-
-def label_reliability(probs: Floats32, is_label: Bools) -> Reliability:
-    """Sort the pairs of a document and a label, (E,), that are shown into bins of equal mass."""
-    is_shown = probs > MIN_SHOWN
-    if not is_shown.any():
-        return reliability(np.zeros(1), np.zeros(1, dtype=bool))
-    return reliability(probs[is_shown].astype(np.float64), is_label[is_shown])
 
 
 def _check(label_sets: Sequence[frozenset[str]], tagger: Tagger) -> None:
