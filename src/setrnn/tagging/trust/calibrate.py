@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 
 from setrnn.data.ragged import Ragged
-from setrnn.errors import DataError, ModelError, SetRNNError, explain_full_gpu
+from setrnn.errors import (
+    DataError,
+    ModelError,
+    SetRNNError,
+    explain_full_gpu,
+    find_memory_problem,
+)
 from setrnn.models.folder import read_calibration
 from setrnn.progress import OnProgress, count_up, ignore_progress, log, show_step
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, SetCandidates, pack_labels
@@ -211,12 +217,11 @@ def calibrate_or_warn(
                 f"There are {n_documents:,} {kind}documents, and {MIN_DOCUMENTS} are needed to "
                 "calibrate: probabilities are the model's own."
             )
-    except (SetRNNError, MemoryError, RuntimeError) as error:
-        is_torch = type(error) is RuntimeError
-        if is_torch and "allocate" not in str(error):  # torch's way to say: out of memory
+    except (SetRNNError, MemoryError, RuntimeError) as error:  # torch has no MemoryError
+        reason = str(error) if isinstance(error, SetRNNError) else find_memory_problem(error)
+        if reason is None:
             raise
-        reason = "" if is_torch else str(error)
-        log.warning(f"The model is not calibrated: {reason or 'out of memory.'}")
+        log.warning(f"The model is not calibrated: {reason}")
     if before is not None:
         _note_targets(tagger, before)
     return tagger
