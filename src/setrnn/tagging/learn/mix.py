@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -142,8 +142,7 @@ def _fit_mixture(
     rules = {each.rule for each in members}
     if len(rules) == 1:
         mixture = replace(mixture, rule=rules.pop())
-    for text in _list_notes(names, kept, fitted):
-        log.info(text)
+    _note_choices(names, kept, fitted)
     chosen = _choose_tokens(every, kept, batches)
     n_documents = sum(len(batch.labels) for batch in chosen)
     read = replace(documents, batches=lambda _: iter(chosen), n_documents=n_documents)
@@ -290,16 +289,14 @@ def _round(weights: Floats) -> list[float]:
     return [round(float(each), 4) for each in weights]
 
 
-def _list_notes(
-    names: Sequence[str], kept: Sequence[int], fitted: Sequence[FittedRule]
-) -> Iterator[str]:
+def _note_choices(names: Sequence[str], kept: Sequence[int], fitted: Sequence[FittedRule]) -> None:
     left_out = [name for number, name in enumerate(names) if number not in kept]
     if left_out:
-        yield f"Left out, because no rule gives them weight: {', '.join(left_out)}."
+        log.info(f"Left out, because no rule gives them weight: {', '.join(left_out)}.")
     for each in fitted:
         if each.chosen == BEST:
             best = names[int(np.argmax(each.weights))]
-            yield f"Rule {each.rule} uses {best} alone: no other weights were better."
+            log.info(f"Rule {each.rule} uses {best} alone: no other weights were better.")
 
 
 def _choose_tokens(every: Tagger, kept: Sequence[int], batches: Sequence[Batch]) -> list[Batch]:

@@ -33,7 +33,7 @@ from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.marginal_rules import choose_thresholds
 from setrnn.tagging.documents import Batch
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.trust.sets import choose_folds
+from setrnn.tagging.trust.sets import mark_folds
 
 LEAST_TO_FIT = 20  # documents
 # All members' outputs for them are in memory, and thresholds are chosen on them many times.
@@ -206,7 +206,7 @@ class _RuleFit:
         self.measure, self.sign = rule.measure, -1 if rule.measure in LOWER_IS_BETTER else 1
         self.members = np.eye(len(outputs.true_log_probs))
         self.every = np.ones(len(outputs.is_label), dtype=bool)
-        self.folds = choose_folds(len(outputs.is_label))
+        self.folds = mark_folds(len(outputs.is_label))
         self.kept: dict[bytes, Any] = {}
 
     def fit(self, name: str, ways: Sequence[str]) -> FittedRule:

@@ -14,7 +14,7 @@ import scipy  # scipy.special is imported where it is first used
 
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints
 from setrnn.systems.true_marginals import TrueMarginals
-from setrnn.tagging.trust.sets import choose_folds, fit_isotonic
+from setrnn.tagging.trust.sets import fit_isotonic, mark_folds
 
 MIN_FOR_KNOTS = 500  # documents
 # Pairs of a document and a label below this are not used to fit: there are many, and hardly any is
@@ -134,7 +134,7 @@ def _bend_by_knots(curves: LabelCurves, own: TrueMarginals) -> LabelCurves:
 
 def _folds(own: TrueMarginals, seed: int = 0) -> list[Bools]:
     """Mark the pairs (E,) of the documents of each fold."""
-    return [is_out[own.document] for is_out in choose_folds(own.shape[0], seed)]
+    return [is_out[own.document] for is_out in mark_folds(own.shape[0], seed)]
 
 
 def _slices(shape: tuple[int, ...]) -> Iterator[slice]:

@@ -167,12 +167,12 @@ def held_out(
 ) -> Iterator[tuple[Bools, Scaling]]:
     """Yield each fifth of the documents with a scaling that is fitted on the other four."""
     with_isotonic = scaling.isotonic is not None
-    for is_out in choose_folds(len(log_probs)):
+    for is_out in mark_folds(len(log_probs)):
         kept = log_probs[~is_out], true_rank[~is_out]
         yield is_out, _fit(*kept, scaling.n_candidates, with_isotonic)
 
 
-def choose_folds(n_documents: int, seed: int = 0) -> list[Bools]:
+def mark_folds(n_documents: int, seed: int = 0) -> list[Bools]:
     """Mark the documents (n,) of each fold."""
     of_fold = np.random.default_rng(seed).permutation(n_documents) % N_FOLDS
     return [of_fold == fold for fold in range(N_FOLDS)]
