@@ -56,15 +56,19 @@ def ignore_progress(event: Progress) -> None:
 
 
 @contextmanager
-def name_notes(name: str) -> Iterator[None]:
+def name_reports(name: str, on_progress: OnProgress) -> Iterator[OnProgress]:
     """Put a name before each note that is logged inside.
+
+    Yield a callback that puts the name after each activity that it reports.
 
     Example:
         >>> import sys
         >>> log.addHandler(handler := logging.StreamHandler(sys.stdout))
-        >>> with name_notes("set-rnn"):
+        >>> with name_reports("set-rnn", lambda event: print(event.activity)) as on_progress:
         ...     log.warning("The GPU's memory is full.")
+        ...     on_progress(Progress("training", 1))
         set-rnn: The GPU's memory is full.
+        training set-rnn
         >>> log.removeHandler(handler)
     """
 
@@ -74,18 +78,9 @@ def name_notes(name: str) -> Iterator[None]:
 
     log.addFilter(add_name)
     try:
-        yield
+        yield lambda event: on_progress(replace(event, activity=f"{event.activity} {name}"))
     finally:
         log.removeFilter(add_name)
-
-
-def name_progress(name: str, on_progress: OnProgress) -> OnProgress:
-    """Return a callback that puts a name after the activities it reports."""
-
-    def report(event: Progress) -> None:
-        on_progress(replace(event, activity=f"{event.activity} {name}"))
-
-    return report
 
 
 @contextmanager

@@ -15,10 +15,7 @@ from setrnn.methods import METHODS
 from setrnn.systems.classical.features import indicator
 from setrnn.systems.classical.logistic import Penalties, fit_logistic
 from setrnn.systems.classical.pcc import ClassifierChain
-from setrnn.systems.classical.system import (
-    LinearWeights,
-    TrainingData,
-)
+from setrnn.systems.classical.system import LinearWeights, TrainingData
 from setrnn.systems.registry import SYSTEMS
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.start import TrainOptions, train_system

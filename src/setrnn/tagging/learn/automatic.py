@@ -25,7 +25,7 @@ from setrnn.data.vectors import SOURCES
 from setrnn.errors import BusyError, SetRNNError, StoppedError, find_memory_problem
 from setrnn.methods import find_method
 from setrnn.model.devices import find_device, limited_threads, threads_of_jobs
-from setrnn.progress import OnProgress, log, name_notes, name_progress
+from setrnn.progress import OnProgress, log, name_reports
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.documents import open_documents, take_documents
 from setrnn.tagging.learn.data import (
@@ -261,8 +261,8 @@ class Automatic:
             if each.is_network:
                 log.info(f"Training {each.name}.")
             with self._leaving_out(each):
-                with name_notes(each.name):
-                    self._work(each)(name_progress(each.name, self.on_progress))
+                with name_reports(each.name, self.on_progress) as on_progress:
+                    self._work(each)(on_progress)
                 self._keep(each, load(self.folder.place(each.name), self.device))
 
     def _train_side_by_side(self, candidates: Sequence[Candidate]) -> None:

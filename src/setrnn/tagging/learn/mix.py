@@ -23,13 +23,7 @@ from setrnn.progress import OnProgress, ignore_progress, log
 from setrnn.systems.candidates import Floats
 from setrnn.systems.mixture import MixtureSystem, relabel
 from setrnn.systems.mixture_candidates import Weights
-from setrnn.tagging.documents import (
-    Batch,
-    Documents,
-    LabelledDocuments,
-    keep_complete,
-    open_unseen,
-)
+from setrnn.tagging.documents import Batch, Documents, LabelledDocuments, keep_complete, open_unseen
 from setrnn.tagging.learn.mixture_weights import (
     BEST,
     LEAST_TO_FIT,

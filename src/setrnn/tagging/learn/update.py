@@ -27,14 +27,7 @@ from setrnn.methods import find_method
 from setrnn.metrics import evaluate_label_sets
 from setrnn.model.growing import grow_weights
 from setrnn.models.folder import check_model_place
-from setrnn.progress import (
-    OnProgress,
-    count_up,
-    ignore_progress,
-    log,
-    name_notes,
-    name_progress,
-)
+from setrnn.progress import OnProgress, count_up, ignore_progress, log, name_reports
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
 from setrnn.tagging.documents import (
@@ -243,8 +236,8 @@ class _FurtherTraining:
                 member, trained_documents=before.trained_documents, seen_sets=before.seen_sets
             )
         log.info(f"Updating {name}.")
-        with name_notes(name):
-            return self._train(member, part, name_progress(name, self.on_progress))
+        with name_reports(name, self.on_progress) as on_progress:
+            return self._train(member, part, on_progress)
 
     def _train(self, member: Tagger, part: int, on_progress: OnProgress) -> Tagger:
         """Train a network further, or fit a classical system on all documents."""

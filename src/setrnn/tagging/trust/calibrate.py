@@ -13,13 +13,7 @@ from typing import Any
 import numpy as np
 
 from setrnn.data.ragged import Ragged
-from setrnn.errors import (
-    DataError,
-    ModelError,
-    SetRNNError,
-    explain_full_gpu,
-    find_memory_problem,
-)
+from setrnn.errors import DataError, ModelError, SetRNNError, explain_full_gpu, find_memory_problem
 from setrnn.models.folder import read_calibration
 from setrnn.progress import OnProgress, count_up, ignore_progress, log, show_step
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, SetCandidates, pack_labels
