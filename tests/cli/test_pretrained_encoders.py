@@ -77,29 +77,15 @@ def test_data_prepared_elsewhere_fits_the_same_tokenizer_only(
     assert "was prepared for a transformer" in result.error_lines[0]
 
 
-@pytest.mark.parametrize(
-    ("lacking", "said"),
-    [
-        ("model.safetensors", "has no weights"),
-        ("config.json", "has no config.json"),
-        ("tokenizer.json", "has no tokenizer"),
-    ],
-)
-def test_a_folder_that_lacks_a_part_is_one_line_before_data_is_prepared(
-    train, tmp_path, lacking, said
-):
-    folder = save_transformer(tmp_path / "tiny")
-    (folder / lacking).unlink()
-    result = train(folder, *TINY)
-    assert result.code == 1
-    (line,) = result.error_lines
-    assert said in line
-    assert not (tmp_path / "cache").exists()
-
-
-def test_no_path_and_no_folder_are_one_line(train, tmp_path):
-    for path, said in ((None, "--set encoder.path=NAME"), (tmp_path / "no", "there is no folder")):
+def test_an_encoder_that_cannot_be_used_is_one_line_before_data_is_prepared(train, tmp_path):
+    (save_transformer(tmp_path / "tiny") / "model.safetensors").unlink()
+    for path, said in (
+        (None, "--set encoder.path=NAME"),
+        (tmp_path / "no", "there is no folder"),
+        (tmp_path / "tiny", "has no weights"),
+    ):
         result = train(path, *TINY)
         assert result.code == 1
         (line,) = result.error_lines
         assert said in line
+        assert not (tmp_path / "cache").exists()

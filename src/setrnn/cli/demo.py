@@ -43,6 +43,16 @@ SMALLER = {
 # The first document of each kind is shown.
 EASY, UNCERTAIN, WRONG = "an easy one", "one with an uncertain label", "one that it gets wrong"
 SURE, UNSURE, LEAST_LEFT_OUT = 0.95, 0.75, 0.05  # probabilities of labels
+NEXT = {
+    "Open the page that explains the uncertain document:": "{page}",
+    "Tag in a browser, at http://127.0.0.1:8000:": "{setrnn} serve {model}",
+    "Tag a text of your own:": '{setrnn} predict {model} --text "The cup final is on."',
+    "See why:": '{setrnn} explain {model} --text "The cup final is on."',
+    "Train on your own file:": "{setrnn} train news.csv --out my-model",
+    "Compare all systems, with statistics, in about five minutes:": (
+        "{setrnn} compare newsroom --quick --out first-look"
+    ),
+}
 
 
 def demo(
@@ -55,6 +65,8 @@ def demo(
     Shows the data, trains the best model within 75 seconds, measures it, tags three documents,
     says what can be accepted without review, and names the page to open.
     """
+    from setrnn.models.card import summarise  # it loads scipy: the help needs none
+
     model = quote(str(out / MODEL))
     _title("1. The data", "data info newsroom --hierarchy newsroom")
     _show_data()
@@ -65,7 +77,10 @@ def demo(
     )
     tagger = _open_model(out / MODEL)
     _title("3. What each member gives on the valid part, and their mixture", f"show {model}")
-    _show_members(tagger)
+    stdout.print(members_table(tagger.notes["mixture"]))
+    for line in summarise(tagger):
+        if line.startswith(("Chosen", "Left out")):
+            _print(line)
     _title("4. The model, measured once on the test part", f"evaluate {model} newsroom")
     examples = list(newsroom.examples("test"))
     evaluations, predictions = _measure(tagger, examples)
@@ -76,7 +91,11 @@ def demo(
     with whole_file(out / PAGE) as file:
         file.write(render_page(tagger.explain(explained.text, explained.features)).encode())
     _title("7. What next")
-    _show_what_next(model, out / PAGE)
+    program = "setrnn" if sys.argv[0] == which("setrnn") else sys.argv[0]
+    program = "python -m setrnn" if program.endswith("__main__.py") else program
+    for what, how in NEXT.items():
+        _print(what)
+        show("  " + how.format(page=(out / PAGE).resolve(), setrnn=program, model=model))
 
 
 def _show_data() -> None:
@@ -123,15 +142,6 @@ def _open_model(folder: Path) -> Tagger:
             found = setrnn.calibrate(tagger, "newsroom", target=TARGET, on_progress=on_progress)
         tagger = found.tagger.save_calibration(folder)
     return tagger
-
-
-def _show_members(tagger: Tagger) -> None:
-    from setrnn.models.card import summarise
-
-    stdout.print(members_table(tagger.notes["mixture"]))
-    for line in summarise(tagger):
-        if line.startswith(("Chosen", "Left out")):
-            _print(line)
 
 
 def _measure(
@@ -207,24 +217,6 @@ def _show_accepted(tagger: Tagger, found: Evaluation) -> None:
             f"On test: {n} of {found.scores.n_documents} documents are accepted, and {n_right} of "
             f"these are right ({accepted.accuracy_accepted:.1%}). A person reviews the others."
         )
-
-
-def _show_what_next(model: str, page: Path) -> None:
-    program = "setrnn" if sys.argv[0] == which("setrnn") else sys.argv[0]
-    program = "python -m setrnn" if program.endswith("__main__.py") else program
-    steps = {
-        "Open the page that explains the uncertain document:": str(page.resolve()),
-        "Tag in a browser, at http://127.0.0.1:8000:": f"{program} serve {model}",
-        "Tag a text of your own:": f'{program} predict {model} --text "The cup final is on."',
-        "See why:": f'{program} explain {model} --text "The cup final is on."',
-        "Train on your own file:": f"{program} train news.csv --out my-model",
-        "Compare all systems, with statistics, in about five minutes:": (
-            f"{program} compare newsroom --quick --out first-look"
-        ),
-    }
-    for what, how in steps.items():
-        _print(what)
-        show(f"  {how}")
 
 
 def _title(title: str, command: str = "") -> None:
