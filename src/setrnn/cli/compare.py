@@ -21,7 +21,6 @@ from setrnn.cli.options import (
 from setrnn.cli.progress import terminal_progress
 from setrnn.cli.tables import hierarchical_table, measures_table
 from setrnn.cli.terminal import note, show, stdout, warn
-from setrnn.comparison.added import parse_additions
 from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 
 if TYPE_CHECKING:
@@ -90,6 +89,8 @@ def compare(
     Each run leaves a record in OUT as soon as it ends. A stopped comparison continues when the
     same command is given again.
     """
+    from setrnn.comparison.added import parse_additions  # it loads torch: the help needs none
+
     with terminal_progress() as on_progress:
         result = setrnn.compare(
             reading.source(data, valid),
