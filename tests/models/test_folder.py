@@ -116,7 +116,7 @@ def test_arrays_of_any_shape_and_layout_come_back(taggers, tmp_path):
     }
     encoder, labels = taggers["br"].encoder, LabelVocabulary((), ())
     model = SavedModel("br", Config(seed=5), encoder, labels, arrays, {"é": [1]})
-    save_model(tmp_path / "model", model, "0")
+    save_model(tmp_path / "model", model)
     loaded = load_model(tmp_path / "model")
     for name, array in arrays.items():
         np.testing.assert_array_equal(loaded.arrays[name], array)

@@ -21,7 +21,7 @@ from setrnn.comparison.records import GIVEN
 from setrnn.report.drawing import PAGE_COLOURS, in_page_colours, spread
 from setrnn.report.figures import (
     FIGURES,
-    MOST_BINS,
+    MAX_BINS,
     accuracy_at,
     average_epochs,
     average_groups,
@@ -159,7 +159,7 @@ def test_names_keep_their_order_a_gap_and_the_limits(wanted):
 def test_each_label_is_in_the_one_group_its_count_falls_into(counts):
     of, names = group_by_frequency(counts)
     edges = np.unique(of)
-    assert len(edges) == len(names) <= MOST_BINS
+    assert len(edges) == len(names) <= MAX_BINS
     for count, edge in zip(counts, of.tolist(), strict=True):
         assert edge <= count
         assert (edge == 0) == (count == 0)

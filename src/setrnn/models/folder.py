@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setrnn import __version__
 from setrnn.config import Config, MixtureConfig, from_dict, settings_hash, to_dict
 from setrnn.data.disk import (
     check_folder_place,
@@ -132,7 +133,7 @@ def check_model_place(folder: Path) -> None:
         pass
 
 
-def save_model(folder: Path, model: SavedModel, setrnn: str, way_out: str = "") -> str:
+def save_model(folder: Path, model: SavedModel, way_out: str = "") -> str:
     """Write a model folder, and return its version.
 
     An existing model is replaced, but not what people wrote about it.
@@ -152,7 +153,7 @@ def save_model(folder: Path, model: SavedModel, setrnn: str, way_out: str = "") 
         files = {name: seal_file(temporary / name) for name in (ARRAYS, *tokenizers, LABELS)}
         description = {
             "format": FORMAT,
-            "setrnn": setrnn,
+            "setrnn": __version__,
             "method": model.method,
             **({} if model.rule is None else {"rule": model.rule}),
             **({} if model.hierarchy is None else {HIERARCHY: model.hierarchy.as_dict()}),
@@ -197,16 +198,6 @@ def _write_beside(file: Path, content: bytes) -> None:
         if is_new:
             Path(stream.name).chmod(stat.S_IMODE((file.parent / CONFIG).stat().st_mode))
         stream.write(content)
-
-
-def copy_model(folder: Path, target: Path, setrnn: str) -> None:
-    """Copy a model to another folder; a damaged model is refused.
-
-    A model at `target` is replaced, but not what people wrote about it.
-    """
-    model, readme = load_model(folder), folder / README
-    text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
-    save_model(target, replace(model, readme=text), setrnn)
 
 
 def load_model(folder: Path) -> SavedModel:

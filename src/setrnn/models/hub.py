@@ -10,6 +10,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +21,12 @@ from setrnn.models.folder import (
     FILES,
     README,
     check_model_place,
-    copy_model,
     is_description,
     is_model_file,
     is_written,
     load_model,
     read_description,
+    save_model,
 )
 from setrnn.progress import log
 
@@ -165,11 +166,14 @@ def push(
 
 
 def _copy(model: str | Path | Tagger, folder: Path) -> None:
-    if isinstance(model, str | Path):
-        with open_place(model) as found:
-            copy_model(found, folder, __version__)
-    else:
+    """Write a model to a folder; a damaged one is refused, and what people wrote there stays."""
+    if not isinstance(model, str | Path):
         model.save(folder)
+        return
+    with open_place(model) as found:
+        saved, readme = load_model(found), found / README
+        text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
+        save_model(folder, replace(saved, readme=text))
 
 
 def _upload(

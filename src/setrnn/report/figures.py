@@ -48,9 +48,9 @@ SHOWN = ("instance_f1", "label_f1", "subset_accuracy")
 FEW = 5  # up to so many systems, all are drawn in colour
 PAPERS_PAIR = ("seq2seq-rnn", "set-rnn")
 SHARES = np.linspace(0.05, 1, 39)  # of accepted documents
-BASES, MOST_BINS = (2, 4, 10), 9  # of label frequencies
-MOST_SIZES = 10
-LEAST_SHARE = 0.01  # of the documents; rarer set sizes share a group
+BASES, MAX_BINS = (2, 4, 10), 9  # of label frequencies
+MAX_SIZES = 10
+MIN_SHARE = 0.01  # of the documents; rarer set sizes share a group
 N_BINS = 40  # of entropies
 BAR = "#c9ccc8"
 
@@ -166,9 +166,9 @@ def group_by_size(truth: LabelSets) -> tuple[Counts, list[str]]:
     Return the least size of each document's group, (n,), and the names of the groups, (G,).
     """
     sizes = np.array([len(row) for row in truth], dtype=np.int64)
-    least = min(max(2, LEAST_SHARE * len(sizes)), len(sizes))
+    least = min(max(2, MIN_SHARE * len(sizes)), len(sizes))
     at_least = np.cumsum(np.bincount(sizes)[::-1])[::-1]  # documents of this size or more
-    largest = min(int(np.flatnonzero(at_least >= least).max()), MOST_SIZES - 1)
+    largest = min(int(np.flatnonzero(at_least >= least).max()), MAX_SIZES - 1)
     grouped = np.minimum(sizes, largest)
     names = [str(size) for size in np.unique(grouped)]
     if sizes.max() > largest:
@@ -186,7 +186,7 @@ def group_by_frequency(label_counts: Sequence[int]) -> tuple[Counts, list[str]]:
         edges = np.array([0, *(base**power for power in range(64 // base))])
         grouped = edges[np.searchsorted(edges, counts, side="right") - 1]
         found = np.unique(grouped)
-        if len(found) <= MOST_BINS:
+        if len(found) <= MAX_BINS:
             break
     return grouped, [_format_short(int(edge)) for edge in found]
 

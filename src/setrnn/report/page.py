@@ -30,7 +30,7 @@ from setrnn.report.wording import (
 
 MEASURE = "instance_f1"  # that the answer is about
 OTHER_MEASURES = ("label_f1", "subset_accuracy")
-MOST_NAMED = 4  # of the systems that are level with the best
+MAX_NAMED = 4  # of the systems that are level with the best
 
 
 def render_page(
@@ -97,7 +97,7 @@ def write_answer(study: Study) -> list[str]:
 def _describe_tied(study: Study, best: Entry, tied: Sequence[Entry]) -> list[str]:
     """Name the systems that may be as good as the best, and what would separate them."""
     names = [each.system for each in tied]
-    first = join_names(names) if len(names) <= MOST_NAMED else count_of(len(names), "system")
+    first = join_names(names) if len(names) <= MAX_NAMED else count_of(len(names), "system")
     said = f"{first} {'is' if len(names) == 1 else 'are'} not significantly different from it"
     needed = documents_needed(study.draws, best, tied[0], MEASURE, len(study.systems) - 1)
     if isfinite(needed.n_documents):

@@ -30,7 +30,7 @@ from setrnn.tagging.trust.acceptance import fit_acceptance
 Found = Mapping[str, Any]  # a sequence or a set of an explained document
 
 MAIN = "best-rules"
-MOST_LABELS, MOST_SEQUENCES = 50, 12
+MAX_LABELS, MAX_SEQUENCES = 50, 12
 RARE = 10  # a rare label has at most so many training documents
 TARGETS, CONFIDENCE = (0.8, 0.9, 0.95), 0.95
 ADDED = ("added: predictions made elsewhere", "as they were given")
@@ -175,7 +175,7 @@ def labels_table(study: Study) -> Table:
     comparison = study.comparison
     found = [label for row in comparison.truth for label in row]
     n_true = np.bincount(found, minlength=comparison.n_labels)
-    frequent = [int(label) for label in np.argsort(-n_true, kind="stable")[:MOST_LABELS]]
+    frequent = [int(label) for label in np.argsort(-n_true, kind="stable")[:MAX_LABELS]]
     f1 = {name: each.label_f1(each.own_rule).mean(axis=0) for name, each in study.systems.items()}
 
     def score(values: np.ndarray) -> Callable[[int], Value]:
@@ -338,7 +338,7 @@ def sequences_table(study: Study) -> Table:
             Column("p of its set", set_probability),
             Column("its set is", name_set),
         ],
-        rows=case["sequences"][:MOST_SEQUENCES],
+        rows=case["sequences"][:MAX_SEQUENCES],
     )
 
 

@@ -71,23 +71,7 @@ def make_app(
         n_open: returns the number of open connections, if that is known.
     """
     metrics = Metrics()
-    n_workers = settings.workers or default_workers(registry.device)
-    batchers: dict[str, Batcher] = {}
-
-    def may_come() -> bool:
-        """Return whether there is a client that does not wait for an answer."""
-        return n_open is None or n_open() > sum(each.n_pending for each in batchers.values())
-
-    for name in registry.names:
-        batchers[name] = Batcher(
-            settings.batch,
-            settings.queue,
-            settings.batch_ms / 1000,
-            n_workers,
-            on_batch=partial(metrics.count_batch, name),
-            on_waiting=metrics.waiting.labels(name).set,
-            may_come=may_come,
-        )
+    batchers = _make_batchers(registry, settings, metrics, n_open)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -122,6 +106,33 @@ def make_app(
     )
     app.add_middleware(Observe, metrics=metrics, routes=paths, folder=PAGE_FILES)
     return app
+
+
+def _make_batchers(
+    registry: Registry,
+    settings: ServeSettings,
+    metrics: Metrics,
+    n_open: Callable[[], int] | None,
+) -> dict[str, Batcher]:
+    """Return the queue of each model, by its name."""
+    n_workers = settings.workers or default_workers(registry.device)
+    batchers: dict[str, Batcher] = {}
+
+    def may_come() -> bool:
+        """Return whether there is a client that does not wait for an answer."""
+        return n_open is None or n_open() > sum(each.n_pending for each in batchers.values())
+
+    for name in registry.names:
+        batchers[name] = Batcher(
+            settings.batch,
+            settings.queue,
+            settings.batch_ms / 1000,
+            n_workers,
+            on_batch=partial(metrics.count_batch, name),
+            on_waiting=metrics.waiting.labels(name).set,
+            may_come=may_come,
+        )
+    return batchers
 
 
 def _describe(app: FastAPI, settings: ServeSettings, needs_key: bool) -> dict[str, Any]:

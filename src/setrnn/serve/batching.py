@@ -18,7 +18,7 @@ from setrnn.model.devices import find_device, n_cores
 MIN_SHARE = 16  # documents: fewer are not split among threads, as small batches are slower
 BATCH_SECONDS = 0.5  # that a batch should take at most: a larger request is cut
 MAX_KINDS = 256  # of work whose cost is remembered
-MOST_WAITS = 10  # for others: as long as requests arrive, a batch waits this many times
+MAX_WAITS = 10  # for others: as long as requests arrive, a batch waits this many times
 WAITED_SHARE = 0.1  # of the time of a batch, if that is longer: on busy cores all take longer
 
 
@@ -73,7 +73,7 @@ class Batcher:
     Args:
         max_batch: documents per batch.
         max_waiting: documents that may wait.
-        wait_seconds: how long a batch waits for another request, at least, up to MOST_WAITS times.
+        wait_seconds: how long a batch waits for another request, at least, up to MAX_WAITS times.
         n_workers: batches processed at once, each in a thread of its own.
         on_batch: called with the number of documents of each finished batch.
         on_waiting: called with the number of waiting documents when it changes.
@@ -165,7 +165,7 @@ class Batcher:
             await asyncio.sleep(0)  # requests that were just answered are no longer pending
             moment = self._moment()
             start = monotonic()
-            end, is_quiet = start + MOST_WAITS * moment, False
+            end, is_quiet = start + MAX_WAITS * moment, False
             while start < end and not is_quiet and not self._is_complete():
                 n_before = self._n_queued
                 self._complete.clear()

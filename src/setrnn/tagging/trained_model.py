@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from typing_extensions import Self
 
-from setrnn import __version__
 from setrnn.config import Config, MemberSettings, MixtureConfig
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary
@@ -246,7 +245,7 @@ class TrainedModel:
             readme=self._readme(),
             hierarchy=self.hierarchy,
         )
-        return replace(self, version=save_model(folder, saved, __version__, way_out))
+        return replace(self, version=save_model(folder, saved, way_out))
 
     def save_calibration(self, folder: str | Path) -> Self:
         """Write only the calibration and the README.md, into the folder of the tagger.

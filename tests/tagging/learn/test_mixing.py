@@ -264,7 +264,7 @@ def _with_member(**changes):
 def test_a_folder_whose_parts_do_not_fit_is_refused(taggers, tmp_path, change):
     taggers["mixture"].save(tmp_path / "model")
     saved = load_model(tmp_path / "model")
-    save_model(tmp_path / "other", replace(saved, **change(saved)), "0")
+    save_model(tmp_path / "other", replace(saved, **change(saved)))
     with pytest.raises(ModelError) as error:
         setrnn.load(tmp_path / "other")
     assert "\n" not in str(error.value)
