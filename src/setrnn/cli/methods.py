@@ -10,20 +10,17 @@ from rich.table import Table
 from setrnn.cli.terminal import show, stdout
 from setrnn.methods import METHODS, Method
 
-ADVICE = (
-    "Without --method, setrnn train chooses: it trains several of these within its --budget and "
-    "mixes them.\n"
-)
-LATER_ADVICE = "To compare them: setrnn compare DATA --methods all,later --out DIR\n"
-
 
 def methods() -> None:
     """List the systems: what each is for, what it maximises in training, how it predicts."""
     known = METHODS.values()
     _show_purposes("Which system is for what", [each for each in known if not each.is_later])
-    show(ADVICE)
+    show(
+        "Without --method, setrnn train chooses: it trains several of these within its --budget "
+        "and mixes them.\n"
+    )
     _show_purposes("Systems of later papers", [each for each in known if each.is_later])
-    show(LATER_ADVICE)
+    show("To compare them: setrnn compare DATA --methods all,later --out DIR\n")
     columns = ("method", "training objective", "prediction objective")
     formulas = Table(*columns, title="What they maximise", title_justify="left", show_lines=True)
     for each in known:
