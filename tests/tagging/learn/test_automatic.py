@@ -22,7 +22,6 @@ from setrnn.tagging.learn.data import read_settings
 from setrnn.tagging.learn.member_candidates import Candidate, list_candidates
 from setrnn.tagging.learn.planning import Planner, Speed, time_prediction
 from setrnn.training.run_folder import only_trainer
-from setrnn.training.start import TrainOptions
 from small_taggers import SMALL_OVERRIDES
 from tiny_transformers import save_transformer
 
@@ -156,7 +155,7 @@ def test_nobody_else_trains_in_the_run_of_a_member(small_prepared, tmp_path, mon
     monkeypatch.setattr(automatic, "train_uncalibrated", train)
     candidate = Candidate("sigmoid", "sigmoid", load_config())
     place = tmp_path / "sigmoid"
-    train_member(candidate, small_prepared.folder, place, TrainOptions("cpu"), 100.0, print)
+    train_member(candidate, small_prepared.folder, place, "cpu", "f1", 100.0, print)
     assert used[0].max_seconds < 0  # it should have ended in 1970
     assert used[0].run_folder == tmp_path / "sigmoid.run"
 

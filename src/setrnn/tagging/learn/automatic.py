@@ -67,7 +67,7 @@ from setrnn.training.run_folder import (
 )
 from setrnn.training.start import TrainOptions, check_method
 
-FEW_DOCUMENTS = 2_000
+ENOUGH_DOCUMENTS = 2_000  # to train on: with fewer, more of them are the first advice
 PROBE_SECONDS, PROBE_SHARE = 5.0, 0.02  # to measure a speed, at most; and of the budget
 
 
@@ -286,10 +286,9 @@ class Automatic:
 
     def _work(self, candidate: Candidate) -> partial[None]:
         """Return the training of a member in the time that is left, for any process."""
-        options = TrainOptions(self.device, rule=self.rule)
         data, place = self._data_of(candidate).folder, self.folder.place(candidate.name)
         end = None if self.limit is None else time.time() + self.planner.left_to_train()
-        return partial(train_member, candidate, data, place, options, end)
+        return partial(train_member, candidate, data, place, self.device, self.rule, end)
 
     def _keep(self, candidate: Candidate, tagger: Tagger) -> None:
         """Add a member, and measure how fast it predicts."""
@@ -359,7 +358,7 @@ class Automatic:
     def _list_hints(self, is_short: bool) -> list[str]:
         """Say what would make a better model, such as time if that shortened something."""
         hints, n_train = [], self.planner.n_train
-        if n_train < FEW_DOCUMENTS:
+        if n_train < ENOUGH_DOCUMENTS:
             hints.append(f"More documents with labels: there are {n_train:,} to train on.")
         if self.planner.n_valid < LEAST_TO_FIT:
             return hints
@@ -377,7 +376,8 @@ def train_member(
     candidate: Candidate,
     data: Path,
     place: Path,
-    options: TrainOptions,
+    device: str,
+    rule: str,
     end: float | None,
     on_progress: OnProgress,
 ) -> None:
@@ -388,12 +388,13 @@ def train_member(
     """
     run = run_folder_of(place) if candidate.is_network else None
     with only_trainer(run, wait=True):
-        options = replace(
-            options,
-            run_folder=run,
+        options = TrainOptions(
+            device,
+            run,
             resume=run is not None and has_run(run),
             max_seconds=None if end is None else end - time.time(),
             on_progress=on_progress,
+            rule=rule,
         )
         method = find_method(candidate.method)
         train_uncalibrated(Prepared(data), method, candidate.config, options, place)

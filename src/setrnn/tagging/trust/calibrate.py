@@ -299,23 +299,20 @@ class CalibrationDocuments:
         candidates: dict[str, list[SetCandidates]] = {key: [] for key in (*sources, *own)}
         with_marginals = [r for r in own if RULES[r].needs_thresholds or r == LABEL_RULE]
         marginals: dict[str, list[TrueMarginals]] = {key: [] for key in ("sets", *with_marginals)}
-        for documents_at_once in documents.batches(tagger):
-            batch, names, _, unknown = documents_at_once
-            is_complete = documents_at_once.is_complete
-            complete = np.flatnonzero(is_complete)
-            tokens.append(batch if is_complete.all() else batch.take(complete))
-            label_sets.extend(frozenset(names[row]) for row in complete)
+        for batch in documents.batches(tagger):
+            complete = np.flatnonzero(batch.is_complete)
+            tokens.append(batch.tokens.take(complete))
+            label_sets.extend(frozenset(batch.labels[row]) for row in complete)
+            encoded = tagger.labels.encode(batch.labels)
             for source in sources:
-                found = system.candidates(batch, count_candidates(), source)
+                found = system.candidates(batch.tokens, count_candidates(), source)
                 for key in [source, *(own if source == "sets" else ())]:
                     by_key = found.for_rule(key)  # a source is not the name of a rule
-                    whole = SetCandidates.concatenate([by_key])
-                    candidates[key].append(whole if unknown is None else whole.take(complete))
+                    candidates[key].append(SetCandidates.concatenate([by_key]).take(complete))
                     if key in marginals:
-                        probs = system.marginals(batch, by_key)
-                        encoded = tagger.labels.encode(names)
-                        marginals[key].append(TrueMarginals.of(probs, encoded, unknown))
-            count(len(names))
+                        probs = system.marginals(batch.tokens, by_key)
+                        marginals[key].append(TrueMarginals.of(probs, encoded, batch.unknown))
+            count(len(batch.labels))
         documents.bad_rows.report()
         _check(label_sets, tagger)
         joined = {source: SetCandidates.concatenate(parts) for source, parts in candidates.items()}
