@@ -31,7 +31,7 @@ from setrnn.data.preparing import prepare
 from setrnn.data.read import write_examples
 from setrnn.methods import METHODS
 from setrnn.tagging.learn.train import train
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 from small_taggers import MEMBERS, join_taggers, trained_tagger
 
 torch.set_num_threads(1)  # if torch was imported before

@@ -34,17 +34,16 @@ if TYPE_CHECKING:
     from setrnn.tagging.documents import open_documents
     from setrnn.tagging.estimator import SetRNNClassifier
     from setrnn.tagging.evaluate import evaluate, evaluate_rules
-    from setrnn.tagging.explain.explain import Explanation
+    from setrnn.tagging.explanation import Explanation
     from setrnn.tagging.files import TaggedFiles, predict_files
     from setrnn.tagging.learn.data import prepare
     from setrnn.tagging.learn.distil import distil
     from setrnn.tagging.learn.mix import mix
     from setrnn.tagging.learn.train import train
     from setrnn.tagging.learn.update import update
-    from setrnn.tagging.loading import load
     from setrnn.tagging.measures import Evaluation
     from setrnn.tagging.prediction import Completion, Prediction, Predictions
-    from setrnn.tagging.tagger import Tagger
+    from setrnn.tagging.tagger import Tagger, load
     from setrnn.tagging.trust.calibrate import calibrate
 
 __version__ = "1.0.0"
@@ -54,7 +53,7 @@ __version__ = "1.0.0"
 _HOMES = {
     "prepare": "setrnn.tagging.learn.data",
     "train": "setrnn.tagging.learn.train",
-    "load": "setrnn.tagging.loading",
+    "load": "setrnn.tagging.tagger",
     "push": "setrnn.models.hub",
     "evaluate": "setrnn.tagging.evaluate",
     "evaluate_rules": "setrnn.tagging.evaluate",
@@ -73,7 +72,7 @@ _HOMES = {
     "Prediction": "setrnn.tagging.prediction",
     "Predictions": "setrnn.tagging.prediction",
     "Completion": "setrnn.tagging.prediction",
-    "Explanation": "setrnn.tagging.explain.explain",
+    "Explanation": "setrnn.tagging.explanation",
     "Evaluation": "setrnn.tagging.measures",
     "predict_files": "setrnn.tagging.files",
     "TaggedFiles": "setrnn.tagging.files",

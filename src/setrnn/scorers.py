@@ -20,11 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import scipy.sparse as sp
-
-from setrnn.data.ragged import Ragged
-from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_label_sets
+from setrnn.metrics import LOWER_IS_BETTER, MEASURES, as_indicator, evaluate_label_sets
 from setrnn.tagging.documents import close_truth
 from setrnn.tagging.inputs import read_targets
 
@@ -50,15 +46,13 @@ class Scorer:
 
     def __call__(self, estimator: Any, texts: Sequence[str], y: Targets) -> float:  # noqa: ANN401
         """Return the score of a fitted estimator, which may be the last step of a pipeline."""
-        predicted = sp.csr_array(estimator.predict(texts), copy=True)
-        predicted.eliminate_zeros()
-        names = [str(each) for each in estimator.classes_]
-        truth, _ = read_targets(y, predicted.shape[0], names)
+        predicted = as_indicator(estimator.predict(texts), "predict")
+        names, n_texts = [str(each) for each in estimator.classes_], predicted.shape[0]
+        sets, _ = read_targets(predicted, n_texts, names)
+        truth, _ = read_targets(y, n_texts, names)
         last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
         if hasattr(last, "tagger_"):
             truth = close_truth(last.tagger_, truth)
-        rows = Ragged(predicted.indices, predicted.indptr.astype(np.int64))
-        sets = [[names[column] for column in row] for row in rows]
         value = float(evaluate_label_sets(truth, sets, names).as_dict()[self.measure])
         return -value if self.measure in LOWER_IS_BETTER else value
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from json_lines import read_rows
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 from small_taggers import SMALL_OVERRIDES
 
 SMALL = " ".join(f"--set {each}" for each in (*SMALL_OVERRIDES, "training.epochs=2"))

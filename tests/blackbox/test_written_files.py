@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from json_lines import read_rows
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 
 TEXTS = ["The cup final was won in extra time", "Shares fell as rates rose", ""]  # texts.jsonl
 WRITTEN = {

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 from setrnn.tagging.trust.acceptance import fit_acceptance
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 
 
 def read_card(setrnn, model):

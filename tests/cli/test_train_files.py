@@ -3,7 +3,7 @@
 import pytest
 
 from setrnn.errors import DataError
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 from small_taggers import SMALL_OVERRIDES
 
 

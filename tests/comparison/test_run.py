@@ -13,7 +13,7 @@ from setrnn.data.batches import make_batch
 from setrnn.data.ragged import Ragged
 from setrnn.errors import TrainingError
 from setrnn.metrics import evaluate_sets, indicator_matrix
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 from small_taggers import SMALL, SMALL_OVERRIDES
 
 

@@ -6,7 +6,7 @@ from setrnn.config import load_config
 from setrnn.errors import ConfigError
 from setrnn.methods import METHODS
 from setrnn.model.encoders import ENCODERS, GRUEncoder
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 from setrnn.training.start import check_method
 from small_taggers import SMALL_OVERRIDES, trained_tagger
 

@@ -23,7 +23,7 @@ from setrnn.models.folder import (
     save_calibration,
     save_model,
 )
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 from setrnn.tagging.trust.saved import Calibration
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "labels.json")

@@ -12,7 +12,7 @@ from setrnn.serve.problems import ProblemError
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.server import set_aside_objects
 from setrnn.serve.settings import name_folders
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 from setrnn.tagging.trust.acceptance import Acceptance
 from setrnn.tagging.trust.saved import Calibration
 

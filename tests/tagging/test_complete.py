@@ -93,12 +93,12 @@ def test_labels_never_seen_together_leave_br_support_without_a_set(taggers, test
     [
         ([["markets", "footbal"]], [[]], "Text 0: the model has no label 'footbal'. Did you mean"),
         ([[]], [["zzzz"]], "Text 0: the model has no label 'zzzz'. Its labels.json lists"),
-        ([[]], [[3]], "Text 0: the model has no label 3"),
+        ([[]], [[3]], "absent[0] must be a collection of strings, got [3], with 3 in it"),
         ([["football"]], [["football"]], "Text 0: 'football' is both present and absent"),
-        (["football"], [[]], "'present' must be a collection of labels for each text"),
-        ({"football"}, [[]], "'present' must be a collection of labels for each text"),
-        ([[], []], [[]], "There are 1 texts but 2 rows of 'present' labels"),
-        ("football", [], "Write ['...'] for each"),
+        (["football"], [[]], "present[0] must be a collection of strings, got 'football'. Write ["),
+        ({"football"}, [[]], "present must be a list with a collection of strings for each text"),
+        ([[], []], [[]], "present must have a row for each text: there are 1 texts, 2 rows"),
+        ("football", [], "present must be a list with a collection of strings for each text"),
     ],
 )
 def test_bad_known_labels_are_one_line(taggers, present, absent, said):

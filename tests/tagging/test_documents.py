@@ -21,7 +21,7 @@ from setrnn.tagging.evaluate import evaluate
 from setrnn.tagging.learn.data import make_source, open_training_data
 from setrnn.tagging.learn.mix import join, mix
 from setrnn.tagging.learn.train import train
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 from setrnn.tagging.trust.calibrate import calibrate
 from small_taggers import SMALL, trained_tagger
 

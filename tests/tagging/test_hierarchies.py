@@ -14,7 +14,7 @@ from setrnn.tagging.evaluate import evaluate
 from setrnn.tagging.learn.mix import join
 from setrnn.tagging.learn.train import train
 from setrnn.tagging.learn.update import update
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 from small_taggers import with_thresholds
 
 NEWSROOM = read_hierarchy("newsroom")

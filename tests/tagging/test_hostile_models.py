@@ -21,8 +21,7 @@ from setrnn.model.encoders import TransformerEncoder
 from setrnn.model.network import Network
 from setrnn.systems.candidates import to_probability
 from setrnn.systems.neural import IndependentSystem
-from setrnn.tagging.loading import load
-from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.tagger import Tagger, load
 from small_taggers import with_thresholds
 from tiny_transformers import tiny_tokenizer, tiny_transformer
 

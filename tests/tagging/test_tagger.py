@@ -14,7 +14,7 @@ from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import BatchSearch
 from setrnn.systems.rules import RULES, Rule
 from setrnn.tagging import trained_model
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 from small_taggers import with_thresholds
 
 
@@ -93,7 +93,7 @@ def test_what_is_no_text_is_found_by_its_place_among_all_texts(taggers, monkeypa
     def message(batch):
         monkeypatch.setattr(trained_model, "BATCH", batch)
         with pytest.raises(DataError) as error:
-            taggers["br"].tag([*["fine"] * 5, None, "fine"])
+            list(taggers["br"].tag_stream((each, ()) for each in [*["fine"] * 5, None, "fine"]))
         return str(error.value)
 
     assert message(4) == message(1000)
@@ -106,9 +106,9 @@ REFUSED = [
     ([], {"rule": "sequence"}, "emits labels one by one, and 'br' does not"),
     (["a"], {"rule": "micro-f1"}, "'micro-f1' needs thresholds.*setrnn calibrate"),
     (["a"], {"rule": "label-f1"}, "'label-f1' needs thresholds.*setrnn calibrate"),
-    ("the cup final", {}, "list of texts"),
+    ("the cup final", {}, r"such as \[text\]"),
     *((["one", "two"], {"features": each}, "features") for each in ([], [()], [(), (), ()])),
-    (["text"], {"features": ["sport"]}, "got one string"),
+    (["text"], {"features": ["sport"]}, r"features\[0\] must be a collection"),
     *((["fine", each], {}, "string") for each in (None, 3, b"bytes", ["words"], ("a", "pair"))),
 ]
 

@@ -11,7 +11,7 @@ from setrnn.config import load_config
 from setrnn.data.example import Example
 from setrnn.data.preparing import prepare
 from setrnn.methods import find_method
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 from setrnn.training import gradients
 from setrnn.training.gradients import _cut_by_windows
 from setrnn.training.start import TrainOptions, make_trainer

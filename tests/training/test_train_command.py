@@ -16,7 +16,7 @@ from setrnn.data import newsroom
 from setrnn.data.disk import locked
 from setrnn.data.read import write_examples
 from setrnn.progress import Progress
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 from setrnn.tagging.trust.calibrate import calibrate
 
 SETTINGS = [part for setting in TINY for part in ("--set", setting)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -101,7 +102,7 @@ def evaluate(
             "data": str(source),
             "split": documents.split,
             **evaluation.as_dict(),
-            "labels": [each.as_dict() for each in evaluation.labels],
+            "labels": list(map(asdict, evaluation.labels)),
             "rules": {name: each.as_dict() for name, each in found.items()},
         }
         write_json(json, values)

@@ -19,8 +19,7 @@ from setrnn.errors import ConfigError
 from setrnn.report.wording import format_probability
 
 if TYPE_CHECKING:
-    from setrnn.tagging.explain.explain import Explanation, NamedSet, Step
-    from setrnn.tagging.explain.words import LabelWords
+    from setrnn.tagging.explanation import Explanation, LabelWords, NamedSet, Step
 
 WORDS_FOR, WORDS_AGAINST = 4, 2  # of each label or step
 MIN_WEIGHT = 0.1  # of the strongest word of the label or step

@@ -38,8 +38,7 @@ from setrnn.tagging.evaluate import MIN_LOG_PROB, RuleResults, measure_rules
 from setrnn.tagging.learn.data import fit_to_data
 from setrnn.tagging.learn.mix import mix
 from setrnn.tagging.learn.train import train_prepared
-from setrnn.tagging.loading import load
-from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.tagger import Tagger, load
 from setrnn.training.start import Start, TrainOptions
 
 TRAINING_SHARE = 0.9  # of a run's time, roughly

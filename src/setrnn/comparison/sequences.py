@@ -18,7 +18,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.systems.candidates import Ids, ScoredSet
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.recurrent import RecurrentSystem
-from setrnn.tagging.explain.explain import explain_tokens
+from setrnn.tagging.explain import explain_tokens
 from setrnn.tagging.tagger import Tagger
 
 Rows = npt.NDArray[np.int64]

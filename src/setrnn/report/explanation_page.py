@@ -9,8 +9,7 @@ from setrnn.data.text.alignment import AS_NUMBER, AS_UNKNOWN, CUT
 from setrnn.report.templates import render
 
 if TYPE_CHECKING:
-    from setrnn.tagging.explain.explain import Explanation, Step
-    from setrnn.tagging.explain.words import LabelWords
+    from setrnn.tagging.explanation import Explanation, LabelWords, Step
 
 WORDS_PER_STEP, WORDS_FOR, WORDS_AGAINST = 10, 8, 4  # the last two per label
 MIN_WEIGHT = 0.02  # of the strongest word of a label or step

@@ -14,7 +14,7 @@ import numpy as np
 from setrnn.data.example import KnownLabels
 from setrnn.serve.registry import AnsweringModel, ServedModel
 from setrnn.systems.limits import Limits
-from setrnn.tagging.explain.explain import Explanation
+from setrnn.tagging.explanation import Explanation
 from setrnn.tagging.prediction import Completion, Prediction
 from setrnn.tagging.trust.acceptance import Acceptance
 

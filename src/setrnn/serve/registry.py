@@ -12,8 +12,7 @@ from setrnn.models.folder import read_version
 from setrnn.models.hub import open_place
 from setrnn.progress import log
 from setrnn.serve.problems import ProblemError
-from setrnn.tagging.loading import load
-from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.tagger import Tagger, load
 
 
 @dataclass(frozen=True)

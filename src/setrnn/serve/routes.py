@@ -40,7 +40,7 @@ from setrnn.serve.requests import (
 )
 from setrnn.serve.settings import ServeSettings
 from setrnn.systems.limits import Limits
-from setrnn.tagging.explain.explain import choose_explained_rule, why_not_explained
+from setrnn.tagging.explain import choose_explained_rule, why_not_explained
 
 CHARACTERS_PER_WORD = 32  # in a text without spaces, which would be one word
 NO_LIMITS = Limits()

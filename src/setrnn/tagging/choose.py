@@ -30,10 +30,9 @@ from setrnn.data.text_hashes import hash_texts
 from setrnn.errors import ConfigError, DataError
 from setrnn.progress import OnProgress, count_up, ignore_progress, log
 from setrnn.systems.candidates import Floats, Floats32
-from setrnn.tagging.loading import load
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.rows import free_name, list_columns
-from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.tagger import Tagger, open_model
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -107,7 +106,7 @@ def choose(
     """
     if not isinstance(n, int) or n < 1:
         raise ConfigError(f"n must be a whole number of at least 1, got {n}.")
-    tagger = model if isinstance(model, Tagger) else load(model, device)
+    _, tagger = open_model(model, device)
     tagger.rule_or_own(rule)
     bad_rows, before, left_out = BadRows(), set[tuple[str, ...]](), Counter[str]()
     documents: list[ChosenDocument] = []

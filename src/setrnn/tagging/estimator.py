@@ -33,10 +33,10 @@ from setrnn.systems.candidates import Floats32, Ints
 from setrnn.systems.registry import choose_rule
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.documents import close_truth
-from setrnn.tagging.inputs import make_examples, read_features, read_targets, read_texts
+from setrnn.tagging.inputs import make_examples, read_targets, read_texts
 from setrnn.tagging.learn.data import list_overrides, note_labels
 from setrnn.tagging.learn.train import check_training, train_prepared
-from setrnn.tagging.prediction import Prediction, Predictions
+from setrnn.tagging.prediction import Predictions
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.start import TrainOptions
 
@@ -184,7 +184,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, texts: Sequence[str], features: Features = None) -> Ints:
         """Return the predicted sets as 0 and 1, texts x `classes_`."""
-        label_sets = [each.labels for each in self._tag(texts, features)]
+        label_sets = [each.labels for each in self.predict_sets(texts, 1, features)]
         binarizer = MultiLabelBinarizer(classes=[*map(str, self.classes_)])
         matrix: Ints = binarizer.fit_transform(label_sets).astype(np.int64)
         return matrix
@@ -192,12 +192,11 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, texts: Sequence[str], features: Features = None) -> Floats32:
         """Return p(label | text), texts x `classes_`."""
         check_is_fitted(self)
-        documents = read_texts(texts)
-        marginals = self.tagger_.predict_proba(documents, read_features(features, len(documents)))
+        marginals = self.tagger_.predict_proba(texts, features)
         column_of = self._columns()
         columns = [column_of[name] for name in self.tagger_.labels.names]
         # A label that occurs in no training text is unknown to the tagger: its column stays 0.
-        probs = np.zeros((len(documents), len(self.classes_)), dtype=np.float32)
+        probs = np.zeros((len(marginals), len(self.classes_)), dtype=np.float32)
         probs[:, columns] = marginals
         return probs
 
@@ -209,7 +208,8 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         They are a list; `predict_sets(texts).to_frame()` is a pandas DataFrame, with the index of
         the texts if these are a Series.
         """
-        return Predictions(self._tag(texts, features, top), texts)
+        check_is_fitted(self)
+        return self.tagger_.tag(texts, self.rule, top, features)
 
     def score(
         self,
@@ -235,7 +235,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             unknown: the labels of each text that may or may not belong to it.
             complete: for each text, False if this is true of every label that is not given.
         """
-        predictions = self._tag(texts, features)
+        predictions = self.predict_sets(texts, 1, features)
         if not predictions:
             raise DataError("There are 0 texts: score needs at least 1.")
         label_sets, _ = read_targets(y, len(predictions), [*map(str, self.classes_)])
@@ -273,12 +273,6 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.multi_label = True
         return tags
-
-    def _tag(self, texts: Sequence[str], features: Features, top: int = 1) -> list[Prediction]:
-        check_is_fitted(self)
-        documents = read_texts(texts)
-        rows = read_features(features, len(documents))
-        return self.tagger_.tag(documents, self.rule, top, rows)
 
     def _splits(self, examples: list[Example], seed: int) -> dict[str, list[Example]]:
         """Split off the texts that choose the best epoch and calibrate."""

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import setrnn
 from setrnn.data.cache import Source
-from setrnn.data.disk import file_hash, locked, whole_file
+from setrnn.data.disk import locked, seal_file, whole_file
 from setrnn.data.example import Example
 from setrnn.data.read import BadRows, Split, choose_split
 from setrnn.data.read.lines import has_mark
@@ -36,7 +36,7 @@ from setrnn.data.read.write import write_table
 from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.models.hub import fix_place
-from setrnn.progress import OnProgress, Progress, ignore_progress, log
+from setrnn.progress import OnProgress, count_up, ignore_progress, log
 from setrnn.systems.limits import Limits
 from setrnn.tagging.ray_cluster import choose_device
 from setrnn.tagging.rows import check_separator, write_predictions
@@ -260,7 +260,7 @@ class _Parts:
         self.folder, self.suffix, self.work = folder, suffix, work
         self.n_gpus = 0 if work.device == "cpu" else count_gpus()
         self.n_workers = workers or self.n_gpus or n_cores()
-        self.on_progress = on_progress
+        self.count = count_up("tagging", on_progress, unit="docs")
         self.n_documents = self.n_deaths = 0
         self.pool: ProcessPoolExecutor | None = None
 
@@ -272,8 +272,9 @@ class _Parts:
             for number, chunk in enumerate(chunks):
                 file = self.folder / f"part-{number:06d}.{self.suffix}"
                 files.append(file)
+                self.n_documents += len(chunk)
                 if self._is_whole(file, chunk):
-                    self._count(len(chunk))
+                    self.count(len(chunk))
                     continue
                 while len(waiting) >= CHUNKS_PER_WORKER * self.n_workers:
                     self._wait(waiting)
@@ -290,8 +291,7 @@ class _Parts:
         """Return whether a part is whole; raise DataError if it is of other documents."""
         try:
             record = _read_record(file)
-            documents, expected = record["documents"], (record["n_bytes"], record["hash"])
-            is_whole = (file.stat().st_size, file_hash(file)) == expected
+            documents, is_whole = record["documents"], record.items() >= seal_file(file).items()
         except (OSError, ValueError, KeyError, TypeError):
             return False  # no record, a damaged one, or no part
         if documents != hash_documents(chunk):
@@ -314,7 +314,7 @@ class _Parts:
         try:
             for future in done:
                 future.result()
-                self._count(len(waiting.pop(future)[1]))
+                self.count(len(waiting.pop(future)[1]))
                 self.n_deaths = 0
         except BrokenProcessPool as error:
             self.n_deaths += 1
@@ -329,10 +329,6 @@ class _Parts:
             again = list(waiting.values())
             waiting.clear()
             waiting.update({self._submit(*each): each for each in again})
-
-    def _count(self, n: int) -> None:
-        self.n_documents += n
-        self.on_progress(Progress("tagging", self.n_documents, unit="docs"))
 
     def _close(self) -> None:
         if self.pool is not None:
@@ -362,12 +358,7 @@ def _tag_part(file: Path, chunk: list[Example]) -> None:
     """Tag a chunk in a process of the pool: write its part, then its record."""
     found = _WORK.tag(_TAGGER, chunk)
     write_predictions(chunk, found, file, _WORK.id_field, _WORK.separator)
-    record = {
-        "n_rows": len(chunk),
-        "n_bytes": file.stat().st_size,
-        "hash": file_hash(file),
-        "documents": hash_documents(chunk),
-    }
+    record = {"n_rows": len(chunk), "documents": hash_documents(chunk)} | seal_file(file)
     _write_json(file.with_suffix(".json"), record)
 
 

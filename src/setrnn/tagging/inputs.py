@@ -33,37 +33,20 @@ MAX_SETS = 10_000  # that may be asked for per document
 _NUMBERS = (int, float, complex, np.number, np.bool_)
 
 
-def pair_features(
-    texts: Sequence[str], features: Sequence[Sequence[str]] | None
-) -> Iterable[Document]:
-    """Pair each text with its features."""
-    if isinstance(texts, str):
-        raise DataError("texts must be a list of texts, got one text. Write [text].")
-    if features is None:
-        return ((text, ()) for text in texts)
-    if len(features) != len(texts):
-        raise DataError(f"There are {len(texts)} texts but {len(features)} rows of features.")
-    if any(isinstance(row, str) for row in features):
-        raise DataError("features must be a list of strings for each text, got one string.")
-    return zip(texts, features, strict=True)
+def pair_features(texts: Iterable[Any], features: Iterable[Any] | None) -> list[Document]:
+    """Pair each text with its features; raise DataError if they are not strings."""
+    documents = read_texts(texts)
+    rows = read_collections(features, len(documents), "features")
+    return list(zip(documents, rows, strict=True))
 
 
 def pair_known(
     present: Sequence[Collection[str]], absent: Sequence[Collection[str]], n_texts: int
 ) -> list[KnownLabels]:
     """Pair the present and the absent labels of each text; an empty list means no labels."""
-    sides = []
-    for name, rows in (("present", present), ("absent", absent)):
-        rows = rows or [()] * n_texts
-        if isinstance(rows, str | set | frozenset) or any(isinstance(row, str) for row in rows):
-            raise DataError(
-                f"'{name}' must be a collection of labels for each text, got strings. "
-                "Write ['...'] for each."
-            )
-        if len(rows) != n_texts:
-            raise DataError(f"There are {n_texts} texts but {len(rows)} rows of '{name}' labels.")
-        sides.append([tuple(dict.fromkeys(row or ())) for row in rows])
-    return [KnownLabels(*each) for each in zip(*sides, strict=True)]
+    sides = {"present": present, "absent": absent}
+    rows = (read_collections(side or None, n_texts, name) for name, side in sides.items())
+    return [KnownLabels(*each) for each in zip(*rows, strict=True)]
 
 
 def encode_batches(
@@ -98,13 +81,8 @@ def read_texts(texts: Iterable[Any]) -> list[str]:
             if isinstance(text, np.ndarray):
                 advice = "Take the one column that holds the texts."
             raise DataError(f"texts[{number}] must be a string, got {_show(text)}. {advice}")
-        documents.append(whole_characters(str(text)))  # NumPy has its own class of strings
+        documents.append(str(text))  # NumPy has its own class of strings
     return documents
-
-
-def read_features(features: Iterable[Any] | None, n_texts: int) -> list[tuple[str, ...]]:
-    """Return the features of each text; raise DataError if they are not strings."""
-    return _read_collections(features, n_texts, "features")
 
 
 def make_examples(
@@ -122,11 +100,12 @@ def make_examples(
         for number, row in enumerate(is_complete):
             if not isinstance(row, bool | np.bool_):
                 raise DataError(f"complete[{number}] must be True or False, got {_show(row)}.")
-    columns = (read_features(features, n_texts), _read_collections(unknown, n_texts, "unknown"))
-    rows = zip(documents, label_sets, *columns, is_complete, strict=True)
+    own_features = read_collections(features, n_texts, "features")
+    others = read_collections(unknown, n_texts, "unknown")
+    rows = zip(map(whole_characters, documents), label_sets, own_features, strict=True)
     return [
-        Example(str(number), text, labels, own, unknown=others, complete=bool(has_all))
-        for number, (text, labels, own, others, has_all) in enumerate(rows)
+        Example(str(n), *row, unknown=others[n], complete=bool(is_complete[n]))
+        for n, row in enumerate(rows)
     ]
 
 
@@ -157,7 +136,7 @@ def read_targets(
         if not _are_rows_of_numbers(rows):
             if own_names is not None and len(own_names) == 1:  # a table of one column of lists
                 rows = [row[0] for row in rows]
-            return _read_collections(rows, n_texts, "y"), None
+            return read_collections(rows, n_texts, "y"), None
         try:
             y = np.array(rows, dtype=np.float64)
         except (TypeError, ValueError):
@@ -203,7 +182,7 @@ def _are_rows_of_numbers(rows: list[Any]) -> bool:
     return isinstance(next(filled, ("",))[0], _NUMBERS)
 
 
-def _read_collections(
+def read_collections(
     collections: Iterable[Any] | None, n_texts: int, name: str
 ) -> list[tuple[str, ...]]:
     """Return a collection of strings for each text; empty ones if there are none."""

@@ -52,10 +52,6 @@ class LabelScores:
     accepted_share: float | None  # of the documents where it is predicted
     accepted_accuracy: float | None
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class CertificateScores:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -213,7 +213,7 @@ def list_certificates(labels: Ids, candidates: SetCandidates) -> list[Certificat
     ]
 
 
-def name_labels(labels: LabelVocabulary, row: Ids) -> tuple[str, ...]:
+def name_labels(labels: LabelVocabulary, row: Ids | Sequence[int]) -> tuple[str, ...]:
     """Return the names of a set's ids, padded with -1."""
     return tuple(labels.names[label] for label in row if label >= 0)
 

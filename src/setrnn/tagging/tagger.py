@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -13,6 +14,7 @@ from setrnn.data.example import KnownLabels
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.notes import note_texts
 from setrnn.errors import ConfigError, DataError
+from setrnn.models.hub import name_place
 from setrnn.systems.candidates import Bools, Floats32, Ids, SetCandidates, to_probability
 from setrnn.systems.limits import Limits, SetLimits
 from setrnn.systems.predicting import BatchSearch, ChosenSets
@@ -34,7 +36,8 @@ from setrnn.tagging.prediction import (
 from setrnn.tagging.trained_model import TrainedModel
 
 if TYPE_CHECKING:
-    from setrnn.tagging.explain.explain import Explanation
+    from setrnn.tagging.explanation import Explanation
+    from setrnn.tagging.inputs import Features
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class Tagger(TrainedModel):
         texts: Sequence[str],
         rule: str | None = None,
         top: int = 1,
-        features: Sequence[Sequence[str]] | None = None,
+        features: Features = None,
         limits: Limits | None = None,
         *,
         calibrated: bool = True,
@@ -274,7 +277,7 @@ class Tagger(TrainedModel):
         present: Sequence[Collection[str]] = (),
         absent: Sequence[Collection[str]] = (),
         top: int = 3,
-        features: Sequence[Sequence[str]] | None = None,
+        features: Features = None,
     ) -> list[Completion]: ...
 
     def complete(
@@ -292,8 +295,9 @@ class Tagger(TrainedModel):
         if isinstance(texts, str):
             of_one = None if features is None else [features]
             return self.complete([texts], [present], [absent], top, of_one)[0]
-        known = pair_known(present, absent, len(texts))
-        return list(self.complete_stream(pair_features(texts, features), known, top))
+        documents = pair_features(texts, features)
+        known = pair_known(present, absent, len(documents))
+        return list(self.complete_stream(documents, known, top))
 
     def complete_stream(
         self, documents: Iterable[Document], known: Iterable[KnownLabels], top: int = 3
@@ -332,14 +336,12 @@ class Tagger(TrainedModel):
             labels: the set to explain instead of the predicted one, in any order. It excludes
                 a rule.
         """
-        from setrnn.tagging.explain.explain import explain_text
+        from setrnn.tagging.explain import explain_text
 
         check_top(top)
         return explain_text(self, text, features, top, rule, labels)
 
-    def predict_proba(
-        self, texts: Sequence[str], features: Sequence[Sequence[str]] | None = None
-    ) -> Floats32:
+    def predict_proba(self, texts: Sequence[str], features: Features = None) -> Floats32:
         """Return p(label | text), texts x labels, in the order of `self.labels.names`.
 
         The probabilities are calibrated if the model has a calibration.
@@ -349,7 +351,7 @@ class Tagger(TrainedModel):
     def marginals(
         self,
         texts: Sequence[str],
-        features: Sequence[Sequence[str]] | None = None,
+        features: Features = None,
         *,
         calibrated: bool = True,
     ) -> Marginals:
@@ -377,3 +379,26 @@ def check_tagger(tagger: object) -> None:
     """Raise ConfigError for anything but a Tagger, such as the path of a model."""
     if not isinstance(tagger, Tagger):
         raise ConfigError(f"A Tagger is needed, got {tagger!r:.60}. Write setrnn.load(FOLDER).")
+
+
+def load(folder: str | Path, device: str = "auto") -> Tagger:
+    """Load a model onto a device: cpu, cuda, or auto for a GPU if there is one.
+
+    The model is in a folder or on the Hugging Face hub: `hub:OWNER/NAME`, or
+    `hub:OWNER/NAME@REVISION` for one branch, tag or commit. Nothing in it is run or unpickled.
+
+    Example:
+        >>> import setrnn
+        >>> setrnn.train("newsroom", "br").save("model")
+        >>> tagger = setrnn.load("model")
+        >>> tagger.tag(["The ski race was cancelled because of the storm."])[0].labels
+        ('weather', 'storm')
+    """
+    return Tagger.load(folder, device)
+
+
+def open_model(model: str | Path | Tagger, device: str) -> tuple[str, Tagger]:
+    """Return the name of a model, which is a tagger or in a folder, and its tagger."""
+    if isinstance(model, Tagger):
+        return model.method, model
+    return name_place(model), load(model, device)

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -21,16 +22,16 @@ from setrnn.data.read.label_files import Parents
 from setrnn.data.text.words import TextEncoder
 from setrnn.data.text_hashes import Hashes, join_hashes
 from setrnn.errors import ConfigError, ModelError
-from setrnn.methods import find_method
+from setrnn.methods import METHODS, find_method
 from setrnn.models.card import write_readme
-from setrnn.models.folder import SavedModel, save_calibration, save_model
-from setrnn.models.hub import require_folder
+from setrnn.models.folder import CALIBRATION, SavedModel, load_model, save_calibration, save_model
+from setrnn.models.hub import open_place, require_folder
 from setrnn.systems.candidates import Floats32
 from setrnn.systems.closure import Closure
 from setrnn.systems.limits import Limits, SetLimits
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.predicting import documents_at_once
-from setrnn.systems.registry import choose_rule
+from setrnn.systems.registry import choose_rule, find_system
 from setrnn.systems.relabelled import RelabelledSystem
 from setrnn.systems.rules import RULES, find_rule, rule_for
 from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS, Thresholds
@@ -83,6 +84,54 @@ class TrainedModel:
             trained_documents=join_hashes([prepared.split("train").text_hashes]),
             hierarchy=prepared.hierarchy,
         )
+
+    @classmethod
+    def load(cls, folder: str | Path, device: str = "auto") -> Self:
+        """Read the model of a folder, or of the Hugging Face hub: see `setrnn.load`."""
+        with open_place(folder) as place:
+            saved = load_model(place)
+        if saved.method not in METHODS:
+            raise ModelError(f"{folder} holds a '{saved.method}' model, which this setrnn lacks.")
+        if saved.rule is not None and saved.rule not in [*RULES]:  # it may be of any type
+            raise ModelError(
+                f"{folder} predicts by rule {saved.rule!r:.40}, which this setrnn lacks."
+            )
+        method, calibration = METHODS[saved.method], None
+        if saved.calibration is not None:
+            file = f"{Path(folder) / CALIBRATION}"
+            calibration = Calibration.from_dict(saved.calibration, len(saved.labels), file)
+        try:
+            arrays, seen_sets = dict(saved.arrays), None
+            if SEEN_SETS in arrays:
+                seen_sets = Ragged(arrays.pop(SEEN_SETS), arrays.pop(SEEN_SETS_OFFSETS))
+                seen_sets.check_ids(len(saved.labels))
+            hashes = arrays.pop(TRAINED_TEXTS, None)
+            if hashes is not None and (hashes.dtype != np.uint64 or hashes.ndim != 1):
+                raise ValueError("the hashes of the trained documents are damaged.")
+            model = cls(
+                saved.method,
+                saved.config,
+                saved.encoder,
+                saved.labels,
+                find_system(method).from_arrays(arrays, method, saved.config, device),
+                dict(saved.notes),
+                calibration,
+                seen_sets,
+                saved.version,
+                saved.rule,
+                hashes,
+                saved.hierarchy,
+            )
+            for each in (model, *model.members):
+                each.system.check_sizes(each.encoder.n_tokens, len(each.labels))
+        except ConfigError:  # such as a device that this machine lacks
+            raise
+        except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
+            raise ModelError(
+                f"{folder} holds other weights than its '{saved.method}' model has: "
+                f"{_first_line(error)} Train or copy the model again."
+            ) from error
+        return model
 
     @property
     def is_calibrated(self) -> bool:
@@ -274,3 +323,12 @@ class TrainedModel:
         with suppress(ModelError):
             return write_readme(self)
         return ""
+
+
+def _first_line(error: Exception) -> str:
+    """Return the first mismatch in one line; torch lists every array on a line of its own."""
+    if isinstance(error, KeyError):
+        return f"{error} is missing."
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    chosen = lines[1] if len(lines) > 1 and lines[0].endswith(":") else "".join(lines[:1])
+    return shorten(chosen.rstrip(". "), 160, placeholder=" ...") + "."

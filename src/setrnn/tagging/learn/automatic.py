@@ -54,8 +54,7 @@ from setrnn.tagging.learn.planning import (
     time_prediction,
 )
 from setrnn.tagging.learn.train import check_learned, train_uncalibrated
-from setrnn.tagging.loading import load
-from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.tagger import Tagger, load
 from setrnn.tagging.trust.calibrate import find_calibration
 from setrnn.training.pool import Job, run_jobs
 from setrnn.training.run_folder import (

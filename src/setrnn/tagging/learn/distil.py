@@ -39,8 +39,7 @@ from setrnn.tagging.learn.data import (
 )
 from setrnn.tagging.learn.mix import list_names
 from setrnn.tagging.learn.train import check_training, explain_stop, train_prepared
-from setrnn.tagging.loading import open_model
-from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.tagger import Tagger, open_model
 from setrnn.training.start import TrainOptions
 
 MIN_WEIGHT = 0.005  # less probable sets of the teacher are left to the rest: they cost time

@@ -34,8 +34,7 @@ from setrnn.tagging.learn.mixture_weights import (
     fit_rules,
     mean_log_likelihood,
 )
-from setrnn.tagging.loading import open_model
-from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.tagger import Tagger, open_model
 from setrnn.tagging.trust.calibrate import calibrate_or_warn, find_calibration
 from setrnn.tagging.trust.saved import Calibration
 

@@ -38,8 +38,7 @@ from setrnn.systems.rules import MANY_SETS
 from setrnn.systems.system import System
 from setrnn.tagging.learn.data import MINUTE
 from setrnn.tagging.learn.mixture_weights import MOST_TO_FIT
-from setrnn.tagging.loading import load
-from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.tagger import Tagger, load
 from setrnn.training.run_folder import PLAN, SAVED, has_run, list_names, run_folder_of
 from setrnn.training.start import TrainOptions, make_trainer
 from setrnn.training.validation import has_valid

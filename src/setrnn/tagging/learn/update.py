@@ -40,8 +40,7 @@ from setrnn.tagging.documents import (
 from setrnn.tagging.learn.data import Data, Settings, list_overrides, make_source
 from setrnn.tagging.learn.mix import join_seen_sets, join_trained, list_names, mix_members
 from setrnn.tagging.learn.train import measure_on_valid, train_uncalibrated
-from setrnn.tagging.loading import open_model
-from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.tagger import Tagger, open_model
 from setrnn.tagging.trust.calibrate import calibrate_or_warn
 from setrnn.training.start import Start, TrainOptions
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from setrnn.data.batches import make_batch
 from setrnn.errors import ConfigError, DataError
 from setrnn.report.explanation_page import render_page
-from setrnn.tagging.explain.explain import explain_tokens
+from setrnn.tagging.explain import explain_tokens
 
 TEXT = "Velmara to borrow 3,200.5 million more\nThe draft budget of Qqxzville, in 2024, shows it."
 RECURRENT = ("seq2seq-rnn", "sgm", "set-rnn")

@@ -1,14 +1,14 @@
 """Explain how a network tags a text: the paper's Table 4 and Figure 3, and the words per label."""
 
-# T tokens, R words and features read, S labels of the explained set, L labels
+# T tokens, R words and features read, S labels of the explained set, N labels shown, L labels
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from math import exp, factorial, fsum
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,192 +18,31 @@ from setrnn.data.batches import make_batch
 from setrnn.data.example import KnownLabels
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
-from setrnn.data.text.alignment import (
-    AS_UNKNOWN,
-    STOP_WORD,
-    AlignedText,
-    Word,
-    read_text,
-    read_tokens,
-)
+from setrnn.data.text.alignment import AlignedText, read_text, read_tokens
 from setrnn.data.text.subwords import SubwordEncoder
 from setrnn.data.text.words import break_runs, whole_characters
 from setrnn.errors import ConfigError, DataError
+from setrnn.model.evidence import LabelEvidence
 from setrnn.model.interfaces import Encoding
 from setrnn.search.beam_search import Sequences, search_orders
 from setrnn.search.set_search import most_probable_sets
-from setrnn.systems.candidates import Floats32, Ids, ScoredSet, to_probability
+from setrnn.systems.candidates import Floats32, Ids, to_probability
+from setrnn.systems.classical.system import ClassicalSystem
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.system import System
 from setrnn.tagging.complete import problem_with_known
-from setrnn.tagging.explain.reading import describe_reading
-from setrnn.tagging.explain.words import (
-    FEATURE,
-    WORD,
-    LabelWords,
-    WeightedWord,
-    has_label_words,
-    list_label_words,
-)
+from setrnn.tagging.explanation import Explanation, FoundSequence, LabelWords, NamedSet, Step
+from setrnn.tagging.prediction import name_labels
+from setrnn.training.wide import weigh_tokens
 
 if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger
 
+N_LEFT_OUT, MIN_PROBABILITY = 3, 0.001  # labels outside the explained set that are shown
+
 Order = tuple[list[int], float]  # the ids of a label sequence, and its probability
-
-
-@dataclass(frozen=True)
-class FoundSequence(ScoredSet):
-    """A label sequence with its probability and the name of its set."""
-
-    set: str
-
-
-@dataclass(frozen=True)
-class NamedSet(ScoredSet):
-    """A label set with its probability, the sum over the orders that the search found."""
-
-    name: str  # A is the predicted or given set, B the most probable other set
-    is_exact: bool  # whether all orders were summed; if not, the sum is a lower bound
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of the best order of the explained set."""
-
-    label: str | None  # None at STOP
-    probability: float  # given the text and the labels before
-    # The attention on each word and feature read. The sum is 1, or less if a transformer attends to
-    # punctuation and special tokens.
-    weights: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """How a system tags one text.
-
-    A system that does not emit labels one by one has no sequences and no steps. A network without
-    label evidence (`model.evidence`) has no words per label.
-
-    Example:
-        >>> from setrnn import SetRNNClassifier
-        >>> small = {"vectors.dimensions": 8, "vectors.source": "none", "training.epochs": 20}
-        >>> texts, label_sets = ["red apple", "red car"] * 8, [{"fruit", "red"}, {"red"}] * 8
-        >>> tagger = SetRNNClassifier("set-rnn", settings=small).fit(texts, label_sets).tagger_
-        >>> explanation = tagger.explain("The red apple")
-        >>> [(word.text, word.fate) for word in explanation.words]
-        [('The', 'stop word'), ('red', 'known'), ('apple', 'known')]
-        >>> explanation.predicted.labels == tagger.tag(["The red apple"])[0].labels
-        True
-        >>> explanation.steps[-1].label is None  # STOP
-        True
-        >>> sorted(each.label for each in explanation.label_words)
-        ['fruit', 'red']
-    """
-
-    method: str
-    rule: str | None  # how the predicted set was chosen; None if the set was given
-    text: str
-    words: tuple[Word, ...]
-    features: tuple[str, ...]  # those that were read, after the words
-    unknown_features: tuple[str, ...]  # those that were not read
-    max_words: int
-    beam_width: int
-    sequences: tuple[FoundSequence, ...]  # in descending order of probability
-    # The predicted set, then the others in descending order of probability; or the given set.
-    sets: tuple[NamedSet, ...]
-    steps: tuple[Step, ...]  # the last is STOP
-    # Of the labels of the explained set, then of the most probable others.
-    label_words: tuple[LabelWords, ...] = ()
-    reads_subwords: bool = False
-    member: str = ""  # of a mixture: the method of the member that words and sets are of
-    note: str = ""  # of a mixture: which member that is
-
-    @property
-    def predicted(self) -> NamedSet:
-        """The set that is explained: the predicted or the given one."""
-        return self.sets[0]
-
-    @property
-    def is_given(self) -> bool:
-        """Whether the set was given; then the sequences are its orders only."""
-        return self.rule is None
-
-    @property
-    def order(self) -> tuple[str, ...]:
-        """The best order of the explained set."""
-        return tuple(step.label for step in self.steps if step.label is not None)
-
-    @property
-    def order_probability(self) -> float:
-        """The probability of the best order: the product over its steps."""
-        return float(np.prod([step.probability for step in self.steps]))
-
-    @property
-    def read(self) -> tuple[str, ...]:
-        """What the model read, as written in the text: the words, then the features."""
-        return (*(word.text for word in self.words if word.place is not None), *self.features)
-
-    def with_fate(self, fate: str) -> list[Word]:
-        """Return the words with a given fate: see `Word.fate`."""
-        return [word for word in self.words if word.fate == fate]
-
-    def reading_notes(self) -> list[str]:
-        """Describe in sentences how much of the text the model read, and how."""
-        return list(describe_reading(self))
-
-    def attended(self, step: Step, top: int) -> list[WeightedWord]:
-        """Return the words with the most attention; the weights of a repeated word are summed."""
-        return self._weigh(step)[:top]
-
-    def words_for(self, row: LabelWords | Step, top: int) -> list[WeightedWord]:
-        """Return the words that speak for a label or a step, the strongest first."""
-        return [word for word in self._weigh(row) if word.weight > 0][:top]
-
-    def words_against(self, row: LabelWords | Step, top: int) -> list[WeightedWord]:
-        """Return the words that speak against a label, the strongest first."""
-        return [word for word in self._weigh(row)[::-1] if word.weight < 0][:top]
-
-    def strongest(
-        self, row: LabelWords | Step, n_for: int, n_against: int, least: float = 0.0
-    ) -> list[WeightedWord]:
-        """Return the words for a label or a step, then those against it.
-
-        Words below `least` of the strongest word are left out.
-        """
-        words = [*self.words_for(row, n_for), *self.words_against(row, n_against)]
-        limit = least * max((abs(word.weight) for word in words), default=0.0)
-        return [word for word in words if abs(word.weight) >= limit]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the explanation as plain JSON values."""
-        return {**asdict(self), "notes": self.reading_notes()}
-
-    def _weigh(self, row: LabelWords | Step) -> list[WeightedWord]:
-        """List the words by their weights, without stop words."""
-        skipped = {word.place for word in self.words if word.fate == STOP_WORD}
-        unknown = {word.place for word in self.words if word.fate == AS_UNKNOWN}
-        n_words = len(self.read) - len(self.features)
-        found_words: dict[tuple[str, str], WeightedWord] = {}
-        for place, (text, weight) in enumerate(zip(self.read, row.weights, strict=True)):
-            if place not in skipped:
-                kind = WORD if place < n_words else FEATURE
-                first = WeightedWord(text, 0.0, 0, place in unknown, kind)
-                word = found_words.get((text.lower(), kind), first)
-                found_words[text.lower(), kind] = replace(
-                    word, weight=word.weight + weight, n_times=word.n_times + 1
-                )
-        return sorted(found_words.values(), key=lambda word: -word.weight)
-
-
-def check_given_set(tagger: Tagger, names: Collection[str]) -> None:
-    """Raise DataError if a set cannot be explained."""
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise DataError("The labels to explain must be a list of strings. Write ['...', '...'].")
-    if (problem := problem_with_known(tagger, KnownLabels(tuple(names)))) is not None:
-        raise DataError(problem[0].upper() + problem[1:])
 
 
 def why_not_explained(tagger: Tagger) -> str | None:
@@ -267,7 +106,10 @@ def explain_text(
         (found,), marginals = tagger.tag_with_marginals([(text, features)], chosen)
         labels = found.labels
     else:
-        check_given_set(tagger, labels)
+        if isinstance(labels, str) or not all(isinstance(name, str) for name in labels):
+            raise DataError("labels must be a list of strings. Write ['...', '...'].")
+        if (problem := problem_with_known(tagger, KnownLabels(tuple(labels)))) is not None:
+            raise DataError(problem[0].upper() + problem[1:])
         marginals = tagger.marginals([text], [features])
     member, weight = tagger, 1.0
     if tagger.members:
@@ -332,7 +174,7 @@ def _explain(
         steps = tuple(_follow(system, encoding, reading, labels, orders[0][0]))
     sets = [
         NamedSet(
-            _names(labels, sorted(each)),
+            name_labels(labels, sorted(each)),
             prob,
             _letters(rank),
             # A sum over orders is exact if the beam is as wide as they are many.
@@ -343,7 +185,7 @@ def _explain(
     names = {frozenset(each.labels): each.name for each in sets}
     sequences = [
         FoundSequence(order, prob, names[frozenset(order)])
-        for order, prob in ((_names(labels, order), prob) for order, prob in found[:top])
+        for order, prob in ((name_labels(labels, order), prob) for order, prob in found[:top])
     ]
     shown = {*(each.name for each in sets[:top]), *(each.set for each in sequences)}
     return Explanation(
@@ -420,22 +262,14 @@ def _follow(
 ) -> Iterator[Step]:
     """Follow an order again; yield the probability and the attention of each step."""
     decoder = system.network.decoder
-    stop = decoder.n_labels
-    emitted = torch.tensor(order, dtype=torch.long, device=system.device).view(1, 1, -1)
-    attention = decoder.attend(encoding, emitted)[0, 0, :, : len(reading.places)].float()  # (S, T)
-    weights = reading.sum_by_word(attention.cpu().numpy())[:, :-1]  # (S, R)
-    state = decoder.start(encoding)
-    previous = emitted.new_full((1, 1), stop)
-    for step, label in enumerate([*order, stop]):
-        log_probs, state = decoder.step(encoding, state, previous)
-        name = None if label == stop else labels.names[label]
-        prob = min(float(log_probs[0, 0, label].exp()), 1.0)
-        yield Step(name, prob, tuple(weights[step].tolist()))
-        previous = emitted.new_full((1, 1), label)
-
-
-def _names(labels: LabelVocabulary, row: Sequence[int]) -> tuple[str, ...]:
-    return tuple(labels.names[label] for label in row)
+    emitted = torch.tensor(order, dtype=torch.long, device=system.device).view(1, -1)  # (1, S)
+    probs = decoder.follow(encoding, emitted)[0].exp().clamp(max=1)  # (S + 1, V)
+    attention = decoder.attend(encoding, emitted[None])[0, 0]  # (S + 1, T)
+    attention = attention[:, : len(reading.places)].float().cpu().numpy()
+    weights = reading.sum_by_word(attention)[:, :-1].tolist()  # (S + 1, R)
+    for step, name in enumerate([*name_labels(labels, order), None]):
+        output = decoder.n_labels if name is None else order[step]
+        yield Step(name, float(probs[step, output]), tuple(weights[step]))
 
 
 def _ids(row: Tensor | Ids) -> list[int]:
@@ -449,3 +283,56 @@ def _letters(rank: int) -> str:
         name = ascii_uppercase[rank % 26] + name
         rank = rank // 26 - 1
     return name
+
+
+def has_label_words(system: System) -> bool:
+    """Return whether a system shows which words speak for a label."""
+    return isinstance(system, ClassicalSystem) or _find_evidence(system) is not None
+
+
+def list_label_words(
+    tagger: Tagger,
+    reading: AlignedText,
+    encoding: Encoding | None,
+    label_set: Sequence[int],
+    probs: Floats32,
+) -> tuple[LabelWords, ...]:
+    """Return the words for each label of a set, and for the most probable labels outside of it.
+
+    `encoding` is what a network makes of the tokens, `probs` (L,) are those of all labels.
+    """
+    others = [
+        label
+        for label in np.argsort(-probs, kind="stable")[: len(label_set) + N_LEFT_OUT].tolist()
+        if label not in label_set and probs[label] >= MIN_PROBABILITY
+    ]
+    chosen = [*label_set, *others[:N_LEFT_OUT]]
+    values = _weigh_tokens(tagger.system, reading.tokens, encoding, chosen)
+    if values is None:
+        return ()
+    weights = reading.sum_by_word(values.T).tolist()  # (N, R + 1)
+    names = tagger.labels.names
+    return tuple(
+        LabelWords(names[label], float(probs[label]), label in label_set, tuple(row[:-1]), row[-1])
+        for label, row in zip(chosen, weights, strict=True)
+    )
+
+
+def _find_evidence(system: System) -> LabelEvidence | None:
+    """Return the part of a network that attends to words for each label; None without one."""
+    return system.network.evidence if isinstance(system, NeuralSystem) else None
+
+
+def _weigh_tokens(
+    system: System, tokens: Ragged, encoding: Encoding | None, labels: Sequence[int]
+) -> Floats32 | None:
+    """Return what each token adds to the score of some labels, (T, N); None if it is not known."""
+    if isinstance(system, ClassicalSystem):
+        return system.weigh_tokens(tokens, labels)
+    evidence = _find_evidence(system)
+    if evidence is None or encoding is None:
+        return None
+    by_word = evidence.by_word(encoding)[0, : len(tokens[0]), list(labels)]
+    found: Floats32 = by_word.float().cpu().numpy()
+    wide = system.network.wide if isinstance(system, NeuralSystem) else None
+    return found if wide is None else found + weigh_tokens(wide, tokens)[:, list(labels)]
