@@ -1,5 +1,6 @@
 """Texts and classifiers for the tests of the estimator: small enough to fit in a moment."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -54,3 +55,12 @@ def indicator(label_sets, labels):
 @cache
 def few_fitted(method):
     return quick(method).fit(FEW_TEXTS, FEW_SETS)
+
+
+def hide(example, number):
+    """Hide labels of a document in two ways; every third document is complete."""
+    if number % 3 == 1:
+        return replace(example, labels=example.labels[::2], complete=False)
+    if number % 3 == 2:
+        return replace(example, labels=example.labels[1:], unknown=example.labels[:1])
+    return example

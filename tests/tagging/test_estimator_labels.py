@@ -6,6 +6,7 @@ from itertools import islice
 import numpy as np
 import pytest
 import sklearn
+from quick_classifiers import hide
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -32,15 +33,6 @@ NETWORK = {"settings": [*SMALL_OVERRIDES, "training.epochs=1"], "device": "cpu"}
 def lowest(labels):
     above = {each for label in labels for each in TREE.ancestors(label)}
     return tuple(label for label in labels if label not in above)
-
-
-def hide(example, number):
-    """Hide labels in two ways; every third document is complete."""
-    if number % 3 == 1:
-        return replace(example, labels=example.labels[::2], complete=False)
-    if number % 3 == 2:
-        return replace(example, labels=example.labels[1:], unknown=example.labels[:1])
-    return example
 
 
 LEAVES = [lowest(labels) for labels in LABEL_SETS]

@@ -178,19 +178,10 @@ def test_words_beyond_the_limit_are_said_to_be_cut(taggers):
     tagger = taggers["set-rnn"]
     short = replace(tagger, encoder=replace(tagger.encoder, max_words=3))
     found = short.explain("The budget, the draft budget and the deficit of Velmara <here>")
-    assert [word.text for word in found.words if word.place is not None] == [
-        "budget",
-        "draft",
-        "budget",
-    ]
-    assert [word.text for word in found.with_fate("cut")] == [
-        "and",
-        "the",
-        "deficit",
-        "of",
-        "Velmara",
-        "here",
-    ]
+    read = [word.text for word in found.words if word.place is not None]
+    assert read == ["budget", "draft", "budget"]
+    cut = [word.text for word in found.with_fate("cut")]
+    assert cut == ["and", "the", "deficit", "of", "Velmara", "here"]
     assert any("first 3 that" in note for note in found.reading_notes())
     page = render_page(found)
     assert '<span class="cut" title="not read">and the deficit of Velmara &lt;here</span>' in page

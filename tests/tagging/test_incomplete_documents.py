@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from quick_classifiers import hide
 
 from setrnn.comparison.compare import describe
 from setrnn.config import TextSettings, load_config
@@ -20,15 +21,6 @@ from setrnn.training.validation import best_constant, validate
 from small_taggers import SMALL_OVERRIDES
 
 QUICK = load_config(overrides=[*SMALL_OVERRIDES, "training.epochs=1"])
-
-
-def hide(example, number):
-    """Hide labels in two ways; every third document is complete."""
-    if number % 3 == 0:
-        return example
-    if number % 3 == 1:
-        return replace(example, labels=example.labels[::2], complete=False)
-    return replace(example, labels=example.labels[1:], unknown=example.labels[:1])
 
 
 @pytest.fixture(scope="module")
