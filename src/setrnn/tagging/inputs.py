@@ -204,7 +204,7 @@ def read_collections(
                     f"{place} must be a collection of strings, got {_show(row)}, with "
                     f"{_show(each)} in it. Write each as a string."
                 )
-            if not each or whole_characters(each) != each:
+            if not each or (not each.isascii() and whole_characters(each) != each):
                 what = "half a character" if each else "an empty string"
                 raise DataError(f"{place} holds {what}. Remove it; [] means none.")
     return [tuple(map(str, row)) for row in rows]  # NumPy has its own class of strings
