@@ -159,7 +159,8 @@ class Explanation:
             yield "There is nothing to read: the model would predict this for any empty text."
         subwords = self.reads_subwords
         if n := len(self.with_fate(STOP_WORD)):
-            yield f"{count_of(n, 'stop word')} {'read, but not listed' if subwords else 'left out'}."
+            what = "read, but not listed" if subwords else "left out"
+            yield f"{count_of(n, 'stop word')} {what}."
         if n := len(self.with_fate(CUT)):
             kind = (
                 "parts of words (text.max_tokens and text.windows)."
