@@ -66,7 +66,8 @@ def label_rows(label_sets, width=None):
 
 def sets_of(label_sets, width=None):
     """Label sets as the objectives take them."""
-    return LabelSets.of(label_rows(label_sets, width))
+    labels = label_rows(label_sets, width)
+    return LabelSets(labels, (labels >= 0).sum(1))
 
 
 def as_tuple(row):

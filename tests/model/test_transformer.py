@@ -8,10 +8,9 @@ import torch
 from setrnn.config import ModelSettings, load_config
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, MissingExtraError, ModelError
-from setrnn.model.encoders import TransformerEncoder
 from setrnn.model.encoders.transformer import (
+    TransformerEncoder,
     average_names,
-    check_pretrained,
     find_longest,
     load_pretrained,
 )
@@ -40,13 +39,13 @@ def change_config(folder, **values):
 
 def refused(folder, *settings):
     with pytest.raises((ConfigError, ModelError)) as error:
-        check_pretrained(config_of(folder, *settings))
+        TransformerEncoder.check(config_of(folder, *settings))
     assert "\n" not in str(error.value)
     return str(error.value)
 
 
 def test_a_whole_folder_is_accepted_and_loads_as_it_was_saved(folder):
-    check_pretrained(config_of(folder))
+    TransformerEncoder.check(config_of(folder))
     loaded = load_pretrained(str(folder)).state_dict()
     for name, weight in tiny_transformer().state_dict().items():
         assert torch.equal(loaded[name], weight), name
@@ -76,7 +75,7 @@ def test_a_folder_without_a_usable_transformer_is_one_line(folder, damage, said)
 
 def test_more_tokens_than_it_has_positions_are_refused_with_the_way_out(folder):
     assert "--set text.max_tokens=64" in refused(folder, "text.max_tokens=65")
-    check_pretrained(config_of(folder, "text.max_tokens=64"))
+    TransformerEncoder.check(config_of(folder, "text.max_tokens=64"))
 
 
 # Those after the first count positions from the one after their padding.
@@ -97,7 +96,7 @@ def test_the_longest_text_that_is_accepted_can_be_read(kind, tmp_path):
     transformer = load_pretrained(str(tmp_path))
     longest = find_longest(transformer)
     assert longest == (40 if kind == "bert" else 38)
-    check_pretrained(config_of(tmp_path, f"text.max_tokens={longest}"))
+    TransformerEncoder.check(config_of(tmp_path, f"text.max_tokens={longest}"))
     refusal = refused(tmp_path, f"text.max_tokens={longest + 1}")
     assert f"--set text.max_tokens={longest}" in refusal
     encoder = TransformerEncoder(transformer, ModelSettings()).eval()
@@ -128,7 +127,7 @@ def test_fewer_embeddings_than_tokens_are_refused(folder):
 def test_without_the_library_the_extra_is_named(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'setrnn\[hf\]'"):
-        check_pretrained(config_of(folder))
+        TransformerEncoder.check(config_of(folder))
 
 
 def test_names_are_the_centred_means_of_their_subwords():

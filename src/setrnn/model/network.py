@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +26,8 @@ from setrnn.model.weight_products import keep_products
 from setrnn.model.wide import WideEvidence
 from setrnn.model.windows import encode_windows, find_window
 from setrnn.progress import OnProgress, ignore_progress
+
+Weights = TypeVar("Weights")  # tensors or arrays
 
 
 class Network(nn.Module):
@@ -114,7 +116,7 @@ def rebuild_network(weights: Mapping[str, Tensor], config: Config, decoder: str 
     return network.eval()
 
 
-def select_prefix(prefix: str, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def select_prefix(prefix: str, weights: Mapping[str, Weights]) -> dict[str, Weights]:
     """Return the weights whose names have a prefix, without it."""
     return {
         name.removeprefix(prefix): each for name, each in weights.items() if name.startswith(prefix)

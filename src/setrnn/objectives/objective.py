@@ -24,11 +24,6 @@ class LabelSets:
     documents: Tensor | None = None  # (N,) the document of each set; None for one per document
     weights: Tensor | None = None  # (N,) for the objective of a student; None for 1
 
-    @classmethod
-    def of(cls, labels: Tensor) -> LabelSets:
-        """Count the labels of each set."""
-        return cls(labels, (labels >= 0).sum(1).cpu())
-
     def expand(self, encoding: Encoding) -> Encoding:
         """Return the document of each set."""
         return encoding if self.documents is None else encoding.rows(self.documents)

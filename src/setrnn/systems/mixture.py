@@ -16,6 +16,7 @@ from setrnn.config import Config, MixtureConfig
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.joint import split_rows
 from setrnn.methods import METHODS, Method
+from setrnn.model.network import select_prefix
 from setrnn.systems.candidates import (
     Bools,
     Floats,
@@ -150,11 +151,9 @@ class MixtureSystem(System):
 
         if not isinstance(config, MixtureConfig):
             raise TypeError("the settings have no members")
-        start = f"{WEIGHTS}."
         by_rule = {
-            name.removeprefix(start): np.asarray(array, dtype=np.float64)
-            for name, array in arrays.items()
-            if name.startswith(start)
+            rule: np.asarray(array, dtype=np.float64)
+            for rule, array in select_prefix(f"{WEIGHTS}.", arrays).items()
         }
         weights = Weights(np.asarray(arrays[WEIGHTS], dtype=np.float64), by_rule)
         if len(weights.current) != len(config.members):
@@ -163,12 +162,7 @@ class MixtureSystem(System):
         for number, member in enumerate(config.members):
             if member.method not in METHODS:
                 raise ValueError(f"a member is a '{member.method}', which this setrnn lacks")
-            prefix = f"members.{number}."
-            own = {
-                name.removeprefix(prefix): array
-                for name, array in arrays.items()
-                if name.startswith(prefix)
-            }
+            own = select_prefix(f"members.{number}.", arrays)
             kind = METHODS[member.method]
             build = RelabelledSystem if LABEL_IDS in own else find_system(kind)
             systems.append(build.from_arrays(own, kind, member.config, device))

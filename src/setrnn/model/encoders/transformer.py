@@ -62,8 +62,29 @@ class TransformerEncoder(nn.Module):
 
     @classmethod
     def check(cls, config: Config) -> None:
-        """Refuse a folder or hub name without a usable transformer."""
-        check_pretrained(config)
+        """Refuse a folder or hub name without a usable transformer, before any data is read."""
+        path, folder = config.encoder.path, Path(config.encoder.path)
+        check_place(path)
+        if folder.is_dir():
+            if not (folder / CONFIG).is_file():
+                raise ModelError(f"{path} has no {CONFIG}: it is not the folder of a transformer.")
+            if not any((folder / name).is_file() for name in WEIGHTS):
+                raise ModelError(
+                    f"{path} has no weights: {WEIGHTS[0]} is missing. Other formats are not read: "
+                    "save the transformer again with save_pretrained."
+                )
+        pretrained_encoder(config.text)
+        with _loading(path, CONFIG) as transformers:
+            architecture = transformers.AutoConfig.from_pretrained(path)
+        if getattr(architecture, "is_encoder_decoder", False):
+            raise ModelError(
+                f"{path} is not an encoder: it also writes. Use an encoder such as BERT."
+            )
+        if not isinstance(getattr(architecture, "hidden_size", None), int):
+            raise ModelError(f"{path} does not read texts: its {CONFIG} has no hidden size.")
+        with _loading(path, CONFIG) as transformers, torch.device("meta"):  # shapes without weights
+            transformer: nn.Module = transformers.AutoModel.from_config(architecture)
+        check_length(transformer, config)
 
     @classmethod
     def from_data(
@@ -152,30 +173,6 @@ def _encode_config(config: Any) -> Tensor:  # noqa: ANN401 (transformers' own ty
     for name in ("_name_or_path", "dtype", "torch_dtype"):
         values.pop(name, None)
     return torch.tensor(list(json.dumps(values).encode()), dtype=torch.uint8)
-
-
-def check_pretrained(config: Config) -> None:
-    """Refuse a folder without a usable transformer, before any data is read."""
-    path, folder = config.encoder.path, Path(config.encoder.path)
-    check_place(path)
-    if folder.is_dir():
-        if not (folder / CONFIG).is_file():
-            raise ModelError(f"{path} has no {CONFIG}: it is not the folder of a transformer.")
-        if not any((folder / name).is_file() for name in WEIGHTS):
-            raise ModelError(
-                f"{path} has no weights: {WEIGHTS[0]} is missing. Other formats are not read: "
-                "save the transformer again with save_pretrained."
-            )
-    pretrained_encoder(config.text)
-    with _loading(path, CONFIG) as transformers:
-        architecture = transformers.AutoConfig.from_pretrained(path)
-    if getattr(architecture, "is_encoder_decoder", False):
-        raise ModelError(f"{path} is not an encoder: it also writes. Use an encoder such as BERT.")
-    if not isinstance(getattr(architecture, "hidden_size", None), int):
-        raise ModelError(f"{path} does not read texts: its {CONFIG} has no hidden size.")
-    with _loading(path, CONFIG) as transformers, torch.device("meta"):  # shapes without weights
-        transformer: nn.Module = transformers.AutoModel.from_config(architecture)
-    check_length(transformer, config)
 
 
 def check_length(transformer: nn.Module, config: Config) -> None:

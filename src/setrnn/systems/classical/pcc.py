@@ -212,7 +212,8 @@ class Beams:
         parent, is_with = order % n_beams, order >= n_beams
         labels = np.take_along_axis(self.labels, parent[:, :, None], axis=1)
         if is_with.any():
-            labels = _add_column(labels)
+            if (labels[..., -1] >= 0).any():
+                labels = np.concatenate([labels, np.full_like(labels[..., :1], -1)], axis=-1)
             labels[..., -1] = np.where(is_with, label, -1)
             labels = -np.sort(-labels, axis=-1)  # -1 last, so that the free column is found again
         return Beams(labels, np.take_along_axis(both, order, axis=1))
@@ -252,10 +253,3 @@ def _close(known: Known, n_labels: int) -> Floats:
     """Return -inf for what contradicts the known, else 0: documents x (without, with) x labels."""
     is_closed = np.stack((known.is_present(n_labels), known.is_absent(n_labels)), axis=1)
     return np.where(is_closed, -np.inf, 0.0)
-
-
-def _add_column(labels: Ids) -> Ids:
-    """Return the sets with a free last column."""
-    if (labels[..., -1] < 0).all():
-        return labels
-    return np.concatenate([labels, np.full_like(labels[..., :1], -1)], axis=-1)
