@@ -74,7 +74,8 @@ class ShortlistEvidence(LabelEvidence):
 
         `more` (B, V) is evidence from elsewhere.
         """
-        proposed = self.proposal(self._sum_words(encoding)) + self.value.bias
+        words = (_weigh_words(encoding).mT @ encoding.words)[:, 0]  # (B, W)
+        proposed = self.proposal(words) + self.value.bias
         evidence = nn.functional.pad(proposed.float(), (0, 1))
         evidence = evidence if more is None else evidence + more
         listed = evidence.detach()[:, :-1].topk(self.n_listed, dim=1).indices  # (B, C)
@@ -90,9 +91,6 @@ class ShortlistEvidence(LabelEvidence):
         listed = encoding.shortlist[:, None, :-1].expand(-1, words.shape[1], -1)  # (B, T, C)
         of_attention = self._attend(encoding, listed[:, 0]).mT
         return linear(words, self.proposal.weight).scatter_add(2, listed, of_attention)
-
-    def _sum_words(self, encoding: Encoding) -> Tensor:
-        return (_weigh_words(encoding).mT @ encoding.words)[:, 0]  # (B, W)
 
     def _attend(self, encoding: Encoding, listed: Tensor) -> Tensor:
         """Return how much each word adds to the evidence of listed labels (B, C): (B, C, T)."""

@@ -58,11 +58,7 @@ def draw(decoder: Decoder, encoding: Encoding, label_sets: Tensor, beam_width: i
 
 def take_best(decoder: Decoder, encoding: Encoding, label_sets: Tensor, beam_width: int) -> Tensor:
     """Take the most probable output of each step; the sizes of the sets decide where to cut."""
-    return _emit(decoder, encoding, label_sets, _take_best)
-
-
-def _take_best(log_probs: Tensor) -> Tensor:
-    return log_probs.argmax(1)
+    return _emit(decoder, encoding, label_sets, lambda log_probs: log_probs.argmax(1))
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""Sets of label ids that are closed upwards: a label brings all labels above it."""
+"""Sets of label ids that are closed: with each label, they contain all labels above it."""
 
 # S labels of the largest set, L labels, A labels above a label
 

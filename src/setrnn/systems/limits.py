@@ -32,8 +32,8 @@ class Limits:
         only_seen: whether only label sets of the training documents fit.
         required: labels that the set must contain.
         forbidden: labels that the set must not contain.
-        closed: whether each label brings those above it in the hierarchy of the model; None for
-            what the model does by itself.
+        closed: whether a set must contain, with each label, all labels above it in the hierarchy
+            of the model; None for the model's own choice.
 
     Example:
         >>> Limits(min_labels=1, max_labels=5, required=["politics"]).required
