@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from setrnn.model.interfaces import Encoding, OrderFree
 from setrnn.search.beam_search import take
-from setrnn.search.emissions import Emissions
+from setrnn.search.label_probs import Emissions
 from setrnn.search.set_search import Certificate, ScoredSets
 
 ROUNDING = 1e-6  # error of a sum of probabilities

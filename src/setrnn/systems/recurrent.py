@@ -15,7 +15,7 @@ from torch import Tensor
 from setrnn.data.ragged import Ragged
 from setrnn.model.interfaces import Encoding
 from setrnn.search.beam_search import search_orders
-from setrnn.search.sampling import sample_label_probs
+from setrnn.search.label_probs import sample_label_probs
 from setrnn.search.set_search import (
     ScoredSets,
     best_sequences,

@@ -5,8 +5,8 @@ import torch
 
 from brute_force_sequences import TEXTS, batch_of, set_log_probs, tiny_network
 from setrnn.search.beam_search import search_sequences
+from setrnn.search.label_probs import resample, sample_label_probs
 from setrnn.search.lattice import search_sets
-from setrnn.search.sampling import resample, sample_label_probs
 
 N_LABELS = 5
 WIDE = 400  # more than all sequences of five labels
