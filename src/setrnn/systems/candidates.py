@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -163,8 +164,13 @@ class SetCandidates:
         the candidates: the result is the share of the candidates that contain the label.
         """
         if self.label_probs is not None:
-            return self.bound_marginals(self.label_probs)
+            return self._bounded
         return np.minimum(self._sum_by_label(self._shares, n_labels), 1.0).astype(np.float32)
+
+    @cached_property
+    def _bounded(self) -> Floats32:
+        assert self.label_probs is not None
+        return self.bound_marginals(self.label_probs)
 
     def bound_marginals(self, estimated: Floats | Floats32) -> Floats32:
         """Move estimates of p(label | document), (n, L), to what the candidates leave possible."""
