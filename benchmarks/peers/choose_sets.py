@@ -28,10 +28,10 @@ from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 
 from setrnn.metrics import evaluate_sets, is_better
-from setrnn.systems.candidates import Floats32, Ids, Ints, SetCandidates, list_columns
+from setrnn.systems.candidates import Floats32, Ids, Ints, SetCandidates, list_columns, pack_labels
 from setrnn.systems.limits import no_limits
 from setrnn.systems.products import most_probable_products, product_log_probs
-from setrnn.systems.rules import MANY_SETS, RULES, choose_sets, rule_for
+from setrnn.systems.rules import MANY_SETS, RULES, rule_for
 from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
 
@@ -116,7 +116,8 @@ def choose_by_rule(
 
     candidates = find_candidates(log_odds, empty_shift)
     choice = Choice(candidates, no_limits(log_odds.shape[1]), set_log_probs, thresholds)
-    return choose_sets(RULES[rule], choice)
+    labels = pack_labels(RULES[rule].choose(choice))
+    return labels, choice.log_probs_of(labels[:, None])[:, 0]
 
 
 def write_predictions(chosen: Chosen, labels: list[str], ids: list[str], folder: Path) -> Path:
