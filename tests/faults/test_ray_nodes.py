@@ -4,7 +4,8 @@ import json
 import os
 import signal
 import tempfile
-import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -78,27 +79,19 @@ def command_of(pid):
 def test_a_run_resumes_elsewhere_with_the_same_bits(kill, cluster, small_prepared, tmp_path, tries):
     undisturbed, out = tmp_path / "undisturbed", tmp_path / "out"
     setrnn.compare(small_prepared, [METHOD], out=undisturbed, seeds=1, settings=SETTINGS)
-    struck, is_over = [], threading.Event()
-
-    def strike():
-        """Kill once an epoch has ended: Ray says nothing of a run before its end."""
-        while not (struck or is_over.wait(0.05)):
-            struck.extend(out.glob("runs/*.run/epochs.csv"))
+    options = {"seeds": 1, "settings": SETTINGS, "ray": cluster.address}
+    with (
+        tries(f"kill -9 of a Ray {kill.__name__[5:]}", "compare --ray") as found,
+        ThreadPoolExecutor(1) as threads,  # a cluster gets new nodes in the main thread only
+    ):
+        compared = threads.submit(setrnn.compare, small_prepared, [METHOD], out=out, **options)
+        # Ray says nothing of a run before its end: kill once an epoch has ended.
+        struck = []
+        while not (struck or compared.done()):
+            struck = list(out.glob("runs/*.run/epochs.csv"))
+            time.sleep(0.05)
         if struck:
             kill(cluster)
-
-    thread = threading.Thread(target=strike, daemon=True)
-    thread.start()
-    with tries(f"kill -9 of a Ray {kill.__name__[5:]}", "compare --ray") as found:
-        setrnn.compare(
-            small_prepared,
-            [METHOD],
-            out=out,
-            seeds=1,
-            settings=SETTINGS,
-            ray=cluster.address,
-        )
-        is_over.set()
-        thread.join()
+        compared.result()
         if struck:
             found.add([] if learned(out) == learned(undisturbed) else ["other results"], "epoch 2")
