@@ -163,7 +163,9 @@ class Batcher:
                 self._changed.clear()
                 await self._changed.wait()
             await asyncio.sleep(0)  # requests that were just answered are no longer pending
-            moment = self._moment()
+            moment = self.wait_seconds  # for another request
+            if moment:
+                moment = max(moment, WAITED_SHARE * self._seconds)
             start = monotonic()
             end, is_quiet = start + MAX_WAITS * moment, False
             while start < end and not is_quiet and not self._is_complete():
@@ -177,10 +179,6 @@ class Batcher:
                 is_quiet, start = not is_late and self._n_queued == n_before, now
             if self._waiting:  # another worker may have taken all
                 return
-
-    def _moment(self) -> float:
-        """Return how long to wait for another request, in seconds."""
-        return max(self.wait_seconds, WAITED_SHARE * self._seconds) if self.wait_seconds else 0.0
 
     def _is_complete(self) -> bool:
         return self.n_waiting >= self.max_batch or not self.may_come()

@@ -109,9 +109,9 @@ class Observe:
             # Outside the except block: if logging itself fails, it prints the error being handled.
             if failure is not None:
                 log_failure(failure)
-            if failure is not None and status == CLIENT_GONE:
-                problem = ProblemError("internal", "The request was valid. See the server's log.")
-                await problem_response(problem)(scope, receive, send_observed)
+                if status == CLIENT_GONE:
+                    said = ProblemError("internal", "The request was valid. See the server's log.")
+                    await problem_response(said)(scope, receive, send_observed)
         finally:
             seconds = perf_counter() - start
             below = self.folder if path.startswith(self.folder) else OTHER
