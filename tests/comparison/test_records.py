@@ -8,9 +8,15 @@ from setrnn.comparison.records import Comparison, load_record, load_records
 from setrnn.errors import DataError
 
 
+def made():
+    """Return a comparison with a hierarchy, and its records."""
+    comparison, records = made_comparison(("br", "set-rnn"), n_seeds=2, n_documents=20)
+    return replace(comparison, parents={comparison.labels[0]: ["above"]}), records
+
+
 @pytest.fixture
 def folder(tmp_path):
-    comparison, records = made_comparison(("br", "set-rnn"), n_seeds=2, n_documents=20)
+    comparison, records = made()
     comparison.save(tmp_path)
     for record in records:
         record.save(tmp_path)
@@ -18,7 +24,7 @@ def folder(tmp_path):
 
 
 def test_records_come_back_as_they_were(folder):
-    comparison, records = made_comparison(("br", "set-rnn"), n_seeds=2, n_documents=20)
+    comparison, records = made()
     assert Comparison.load(folder) == comparison
     found = {record.name: record for record in load_records(folder, comparison)}
     assert list(found) == ["br-0", "set-rnn-0", "set-rnn-1"]

@@ -13,7 +13,7 @@ from setrnn.comparison.statistics import LOG_LIKELIHOOD, Entry, holm
 from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES
-from setrnn.report.scores import TRUE_SET, hierarchy_table, keep_documents, unseen_sets_table
+from setrnn.report.scores import TRUE_SET, hierarchy_table, unseen_sets_table
 from setrnn.report.study import RULE_FOR, Study
 from setrnn.report.table import Estimate
 from setrnn.report.tables import (
@@ -196,14 +196,6 @@ def test_recall_and_f1_are_those_of_the_documents_with_unseen_sets():
     assert not unseen_sets_table(Study.of(replace(comparison, unseen_sets=()), records)).rows
 
 
-def test_keeping_documents_keeps_ids_sets_and_predictions_together():
-    comparison, records = made_comparison(("set-rnn",), n_seeds=1, n_documents=30)
-    some = keep_documents(Study.of(comparison, records), [3, 7])
-    assert some.comparison.ids == (comparison.ids[3], comparison.ids[7])
-    own = records[0].test.predicted["set"]
-    assert some.records[0].test.predicted == {"set": [own[3], own[7]]}
-
-
 def test_a_search_that_misses_half_of_a_set_is_shown_so():
     comparison, records = made_comparison(("set-rnn",), n_seeds=2, n_documents=60)
     chosen = [row for row, labels in enumerate(comparison.truth) if len(labels) == 2]
@@ -258,13 +250,6 @@ def test_measures_in_the_hierarchy_are_those_of_the_records():
     found = row_of(hierarchy_table(Study.of(with_tree, scored)), "br")
     assert [found[each] for each in HIERARCHICAL_MEASURES.values()] == [Estimate(0.5)] * len(values)
     assert not hierarchy_table(Study.of(comparison, records)).rows
-
-
-def test_a_comparison_keeps_its_hierarchy(tmp_path):
-    comparison, _ = made_comparison(("br",), n_documents=20)
-    comparison = replace(comparison, parents={comparison.labels[0]: ["above"]})
-    comparison.save(tmp_path)
-    assert Comparison.load(tmp_path).parents == comparison.parents
 
 
 def spread_case(document, truth, best=("a", "b")):
