@@ -3,9 +3,6 @@
 from itertools import chain, combinations
 
 import numpy as np
-import scipy.sparse as sp
-
-from setrnn.systems.classical.system import LinearWeights
 
 
 def all_sets(n_labels):
@@ -22,14 +19,6 @@ def product_probability(logits, labels):
     return float(
         np.prod([sigmoid(z) if label in labels else sigmoid(-z) for label, z in enumerate(logits)])
     )
-
-
-def identity_weights(logits):
-    """Weights that give these logits to the documents of an identity matrix, and the matrix."""
-    logits = np.asarray(logits, dtype=np.float32)
-    n, n_labels = logits.shape
-    linear = LinearWeights(logits, np.zeros(n_labels, dtype=np.float32))
-    return linear, sp.identity(n, dtype=np.float32, format="csr")
 
 
 def found_sets(candidates, document):

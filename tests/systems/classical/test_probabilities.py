@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from brute_force import all_sets, found_sets, identity_weights, sigmoid
+from brute_force import all_sets, found_sets, sigmoid
 from setrnn.data.ragged import Ragged
 from setrnn.systems.classical.br import BinaryRelevance
 from setrnn.systems.classical.br_support import SupportInference
 from setrnn.systems.classical.pcc import ClassifierChain
+from setrnn.systems.classical.system import LinearWeights
 from setrnn.systems.empty_set import NEVER
 from setrnn.systems.known import Known, given_known, known_log_prob
 
@@ -37,10 +38,14 @@ def chain_probability(logits, chain, labels):
     return probability
 
 
+def no_weights(n_labels):
+    """Weights that are not asked: the systems get log-odds."""
+    return LinearWeights(np.zeros((1, n_labels), np.float32), np.zeros(n_labels, np.float32))
+
+
 def make(name, logits, chain, support, shift, beam_width=2**N):
-    """A system, the features of its documents, and {set: p} of each of them."""
-    linear, features = identity_weights(logits)
-    sets = all_sets(N)
+    """A system, and {set: p} of each document."""
+    linear, sets = no_weights(N), all_sets(N)
     if name == "br":
         system, chain = BinaryRelevance(None, linear, empty_shift=shift), np.zeros((N, N))
     elif name == "pcc":
@@ -54,7 +59,7 @@ def make(name, logits, chain, support, shift, beam_width=2**N):
         truth[()] *= np.exp(shift)
         total = sum(truth.values())
         truths.append({labels: p / total for labels, p in truth.items()})
-    return system, features, truths
+    return system, truths
 
 
 def known_of(rows):
@@ -79,8 +84,8 @@ problems = {
 @given(**problems, rows=st.none() | states, n_sets=st.integers(1, 20))
 @settings(deadline=None)
 def test_the_best_sets_that_fit_are_found(name, logits, chain, support, shift, rows, n_sets):
-    system, features, truths = make(name, logits, chain, support, shift)
-    found = system.find_sets(features, n_sets, None if rows is None else known_of(rows))
+    system, truths = make(name, logits, chain, support, shift)
+    found = system.find_sets(logits, n_sets, None if rows is None else known_of(rows))
     for document, (truth, row) in enumerate(zip(truths, rows or ["????"] * 3, strict=True)):
         fitting = {labels: p for labels, p in truth.items() if fits(labels, row) and p > 0}
         own = found_sets(found, document)
@@ -102,10 +107,10 @@ def test_the_best_sets_that_fit_are_found(name, logits, chain, support, shift, r
 @given(**problems)
 @settings(deadline=None)
 def test_given_sets_labels_and_sizes_have_the_sums_of_all_sets(name, logits, chain, support, shift):
-    system, features, truths = make(name, logits, chain, support, shift)
+    system, truths = make(name, logits, chain, support, shift)
     sets = Ragged.from_lists(all_sets(N)).padded()
-    asked = np.exp(system.score_sets(features, np.broadcast_to(sets, (len(logits), *sets.shape))))
-    found = system.find_sets(features, 1)
+    asked = np.exp(system.score_sets(logits, np.broadcast_to(sets, (len(logits), *sets.shape))))
+    found = system.find_sets(logits, 1)
     marginals, table = found.marginals(N), found.label_size_probs(N, also=range(N))
     for document, truth in enumerate(truths):
         expected = [truth.get(labels, 0.0) for labels in all_sets(N)]
@@ -125,8 +130,8 @@ def test_given_sets_labels_and_sizes_have_the_sums_of_all_sets(name, logits, cha
 @given(all_logits, chains, st.none() | states, st.integers(1, 3))
 @settings(deadline=None)
 def test_a_narrow_beam_gives_exact_probabilities_of_what_it_finds(logits, chain, rows, beam_width):
-    system, features, truths = make("pcc", logits, chain, [], 0.0, beam_width)
-    found = system.find_sets(features, 5, None if rows is None else known_of(rows))
+    system, truths = make("pcc", logits, chain, [], 0.0, beam_width)
+    found = system.find_sets(logits, 5, None if rows is None else known_of(rows))
     for document, truth in enumerate(truths):
         own = found_sets(found, document)
         assert 1 <= len(own) <= beam_width
@@ -138,33 +143,31 @@ def test_a_narrow_beam_gives_exact_probabilities_of_what_it_finds(logits, chain,
 def test_a_likely_empty_set_is_found_among_few(name):
     logits = np.random.default_rng(0).normal(-1, 1.5, (3, N)).astype(np.float32)
     chain = np.zeros((N, N), dtype=np.float32)
-    system, features, _ = make(name, logits, chain, all_sets(N)[1:], 12.0)
-    assert (system.find_sets(features, 1).labels[:, 0] < 0).all()
+    system, _ = make(name, logits, chain, all_sets(N)[1:], 12.0)
+    assert (system.find_sets(logits, 1).labels[:, 0] < 0).all()
 
 
 def test_log_odds_beyond_the_range_of_exp_stay_finite():
     logits = np.array([[900.0, -900.0, 800.0, 0.0]], dtype=np.float32)
-    linear, features = identity_weights(logits)
     support = Ragged.from_lists([(), (0, 2), (1,)])
-    found = SupportInference(None, linear, support).find_sets(features, 3)
+    found = SupportInference(None, no_weights(N), support).find_sets(logits, 3)
     assert np.isfinite(found.log_probs).all()
     assert found.set_at(0, 0) == [0, 2]
 
 
 def test_sets_of_many_labels_fit_in_a_beam():
     """More labels in a set than any power of two of columns; the widest and the empty set."""
-    logits = np.stack([np.full(21, 3.0), np.full(21, -3.0)])
-    linear, features = identity_weights(logits)
+    logits = np.stack([np.full(21, 3.0), np.full(21, -3.0)]).astype(np.float32)
     chain = np.zeros((21, 21), dtype=np.float32)
-    found = ClassifierChain(None, linear, chain, 3).find_sets(features, 3)
+    found = ClassifierChain(None, no_weights(21), chain, 3).find_sets(logits, 3)
     assert found.set_at(0, 0) == list(range(21))
     assert found.set_at(1, 0) == []
 
 
 def test_how_many_sets_are_asked_for_does_not_change_the_best():
     """A beam of one takes the first label; a wider one finds the better set without it."""
-    linear, features = identity_weights([[0.2, 6.0]])
+    logits = np.array([[0.2, 6.0]], dtype=np.float32)
     chain = np.array([[0.0, -6.0], [0.0, 0.0]], dtype=np.float32)
-    system = ClassifierChain(None, linear, chain, 1)
-    best = {tuple(system.find_sets(features, n).set_at(0, 0)) for n in (1, 2, 4)}
+    system = ClassifierChain(None, no_weights(2), chain, 1)
+    best = {tuple(system.find_sets(logits, n).set_at(0, 0)) for n in (1, 2, 4)}
     assert len(best) == 1

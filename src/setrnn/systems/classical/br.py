@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import scipy  # scipy.sparse is imported where it is first used
-
 from setrnn.config import ClassicalSettings
 from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
 from setrnn.systems.classical.active_features import fit_sparse_logistic
@@ -63,13 +61,10 @@ class BinaryRelevance(ClassicalSystem):
         """Fit one regression per label."""
         return cls(tfidf, fit_linear(data, settings, on_labels_done))
 
-    def find_sets(
-        self, features: scipy.sparse.csr_matrix, n_sets: int, known: Known | None = None
-    ) -> SetCandidates:
+    def find_sets(self, logits: Floats32, n_sets: int, known: Known | None = None) -> SetCandidates:
         """Return the most probable sets under the product, exactly."""
-        logits = self.linear.logits(features)
         return most_probable_products(logits, n_sets, known, self.empty_shift)
 
-    def score_sets(self, features: scipy.sparse.csr_matrix, label_sets: Ids) -> Floats:
+    def score_sets(self, logits: Floats32, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
-        return product_log_probs(self.linear.logits(features), label_sets, self.empty_shift)
+        return product_log_probs(logits, label_sets, self.empty_shift)

@@ -133,15 +133,12 @@ class SupportInference(ClassicalSystem):
         scores[:, self.support.lengths == 0] += self.empty_shift
         return np.asarray(scores - scipy.special.logsumexp(scores, axis=1, keepdims=True))
 
-    def find_sets(
-        self, features: scipy.sparse.csr_matrix, n_sets: int, known: Known | None = None
-    ) -> SetCandidates:
+    def find_sets(self, logits: Floats32, n_sets: int, known: Known | None = None) -> SetCandidates:
         """Return the most probable seen sets.
 
         If no seen set fits what is known, the candidate is the set of present labels, with
         probability 0.
         """
-        logits = self.linear.logits(features)
         log_probs = self._seen_log_probs(logits)
         if known is not None:
             log_probs = np.where(self._fits(known), log_probs, -np.inf)
@@ -165,9 +162,9 @@ class SupportInference(ClassicalSystem):
     def _seen(self) -> SeenSets:
         return SeenSets(self.support.padded(min_width=1), self.n_labels)
 
-    def score_sets(self, features: scipy.sparse.csr_matrix, label_sets: Ids) -> Floats:
+    def score_sets(self, logits: Floats32, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S); -inf for sets not seen in training."""
-        return self.find_sets(features, 1).log_probs_of(label_sets)
+        return self.find_sets(logits, 1).log_probs_of(label_sets)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return BR's arrays and the seen sets."""

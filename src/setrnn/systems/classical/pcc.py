@@ -113,15 +113,12 @@ class ClassifierChain(ClassicalSystem):
         linear = LinearWeights(weights[:n_features], intercepts)
         return cls(tfidf, linear, weights[n_features:], settings.beam_width)
 
-    def find_sets(
-        self, features: scipy.sparse.csr_matrix, n_sets: int, known: Known | None = None
-    ) -> SetCandidates:
+    def find_sets(self, logits: Floats32, n_sets: int, known: Known | None = None) -> SetCandidates:
         """Search the chain with a beam, for all documents at once.
 
         The probabilities are exact; sets outside the beam are missed. The whole beam is returned,
         whatever `n_sets` is. All beams follow the known labels.
         """
-        logits = self.linear.logits(features)
         n, n_labels = logits.shape
         closed = None if known is None else _close(known, n_labels)
         beams = Beams.empty(n)
@@ -146,12 +143,11 @@ class ClassifierChain(ClassicalSystem):
         empty = np.exp(log_empty)
         return ChainCandidates(pack_labels(labels), log_probs, empty, label_probs=label_probs)
 
-    def score_sets(self, features: scipy.sparse.csr_matrix, label_sets: Ids) -> Floats:
+    def score_sets(self, logits: Floats32, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1.
 
         All decisions of a given set are known, and with them all log-odds.
         """
-        logits = self.linear.logits(features)
         n, G, S = label_sets.shape
         log_probs = np.zeros((n, G))
         is_in = np.zeros((n, G, logits.shape[1] + 1), dtype=bool)

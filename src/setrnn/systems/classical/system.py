@@ -131,16 +131,14 @@ class ClassicalSystem(System):
         """Fit on documents and their label sets."""
 
     @abstractmethod
-    def find_sets(
-        self, features: scipy.sparse.csr_matrix, n_sets: int, known: Known | None = None
-    ) -> SetCandidates:
-        """Find the most probable sets of each document that fit what is known of it.
+    def find_sets(self, logits: Floats32, n_sets: int, known: Known | None = None) -> SetCandidates:
+        """Find the most probable sets that fit what is known, from the log-odds of labels (n, L).
 
         Returns `n_sets` or more. Their marginals do not depend on `n_sets`.
         """
 
     @abstractmethod
-    def score_sets(self, features: scipy.sparse.csr_matrix, label_sets: Ids) -> Floats:
+    def score_sets(self, logits: Floats32, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
 
     @classmethod
@@ -157,11 +155,11 @@ class ClassicalSystem(System):
         self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
     ) -> SetCandidates:
         """Find the most probable sets of each document that fit what is known of it."""
-        return self.find_sets(self.tfidf.transform(tokens), n_sets, known)
+        return self.find_sets(self.linear.logits(self.tfidf.transform(tokens)), n_sets, known)
 
     def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
-        return self.score_sets(self.tfidf.transform(tokens), label_sets)
+        return self.score_sets(self.linear.logits(self.tfidf.transform(tokens)), label_sets)
 
     def marginals(self, tokens: Ragged, candidates: SetCandidates | None = None) -> Floats32:
         """Return p(label | document), (n, L). Candidates found before save time."""
