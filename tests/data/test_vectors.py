@@ -131,11 +131,13 @@ class TestLearning:
         assert vectors.shape == (prepared.encoder.n_tokens + len(prepared.labels), 8)
 
     def test_chunks_of_documents_change_nothing(self, prepared, monkeypatch, source):
-        whole = word_vectors(prepared, settings_of(source))
-        vectors_file(prepared, settings_of(source)).unlink()
+        # With fewer dimensions, those of equal singular values are chosen by rounding errors.
+        every = settings_of(source, dimensions=40)
+        whole = word_vectors(prepared, every)
+        vectors_file(prepared, every).unlink()
         monkeypatch.setattr("setrnn.data.vectors.DOCUMENTS_AT_ONCE", 3)
-        again = word_vectors(prepared, settings_of(source))
-        assert np.allclose(again, whole, atol=1e-5)
+        again = word_vectors(prepared, every)
+        assert np.allclose(again @ again.T, whole @ whole.T, atol=1e-5)
 
 
 class TestPairs:

@@ -49,6 +49,9 @@ def _accept_whole_float(value: Any) -> Any:  # noqa: ANN401 (whatever was sent)
 Name = Annotated[str, Field(max_length=MAX_NAME)]
 # Lists stop at the first error: there may be a million.
 Names = Annotated[list[Name], Field(max_length=MAX_LABELS, fail_fast=True)]
+FeatureNames = Annotated[
+    list[Annotated[Name, Field(min_length=1)]], Field(max_length=MAX_LABELS, fail_fast=True)
+]
 Top = Annotated[int, Field(ge=1, le=MAX_SETS), BeforeValidator(_accept_whole_float)]
 Count = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_accept_whole_float)]
 ModelName = Annotated[Name | None, Field(description="The model's name; null: the first model.")]
@@ -61,7 +64,7 @@ RuleName = Annotated[
     ),
 ]
 Document = Annotated[str, Field(description="The document.")]
-Features = Annotated[Names | None, Field(description="The document's features.")]
+Features = Annotated[FeatureNames | None, Field(description="The document's features.")]
 
 _TEXT = "Velmara lift trophy in Kotamira. Velmara beat Palmeda 1-0 on Monday night."
 
@@ -95,7 +98,7 @@ class TagRequest(_Request):
         description="Whether each label of a set brings those above it in the model's hierarchy; "
         "null: as the labels that the model was trained on.",
     )
-    features: Annotated[list[Names], Field(fail_fast=True)] | None = Field(
+    features: Annotated[list[FeatureNames], Field(fail_fast=True)] | None = Field(
         None, description="The features of each document, if the model was trained with features."
     )
     marginals: bool = Field(False, description="Whether to return p(label | text) too.")

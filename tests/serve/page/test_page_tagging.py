@@ -87,10 +87,11 @@ def test_another_rule_or_model_predicts_again(tab, site):
         expect(tab.locator("#probability")).to_have_text(
             percent(site.tagger.tag([TEXT], rule)[0].probability)
         )
-    tab.select_option("#model", "classical")
-    expect(tab.locator("#confidence")).to_have_text("no acceptance threshold")
+    with tab.expect_response("**/v1/tag"):
+        tab.select_option("#model", "classical")
     settled(tab)
-    assert chips(tab) == list(site.classical.tag([TEXT])[0].labels)
+    expect(tab.locator("#confidence")).to_have_text("no acceptance threshold")
+    assert chips(tab) == list(site.classical.tag([TEXT], "hamming")[0].labels)
     assert not tab.is_visible("#orders-section")
 
 
