@@ -54,7 +54,7 @@ def test_rules_choose_together_what_they_choose_one_by_one(tagger, tokens):
     limits, thresholds = no_limits(len(tagger.labels)), thresholds_of(tagger)
     rules = [rule for rule in RULES if RULES[rule].source == "sets"]
     search = BatchSearch(tagger.system, tokens, {"sets": MANY_SETS})
-    together = search.choose_all(rules, limits, thresholds)
+    together = search.choose_all(dict.fromkeys(rules, limits), thresholds)
     for rule in rules:
         alone = search.choose(rule, limits, thresholds)
         np.testing.assert_array_equal(together[rule].labels, alone.labels)
@@ -84,7 +84,7 @@ def test_a_system_is_asked_once_for_the_sets_of_all_rules_and_the_given_ones(
     asked.clear()  # members of a mixture score the sets of others
     given = Question(NO_RULE, np.arange(len(tokens)), np.zeros((len(tokens), 1), dtype=np.int32))
     limits = no_limits(len(tagger.labels))
-    search.choose_all(rules, limits, thresholds_of(tagger), [given])
+    search.choose_all(dict.fromkeys(rules, limits), thresholds_of(tagger), [given])
     assert sorted(asked) == sorted(map(id, members))
     expected = tagger.system.set_log_probs(tokens, given.labels[:, None])[:, 0]
     np.testing.assert_allclose(given.log_probs, expected, rtol=1e-5)

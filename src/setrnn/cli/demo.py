@@ -150,9 +150,9 @@ def _measure(
     """Show each measure by the rule made for it; return all measures, and the predictions."""
     from setrnn.systems.rules import rule_for
     from setrnn.tagging.documents import example_batches
-    from setrnn.tagging.evaluate import measure_rules
+    from setrnn.tagging.evaluate import list_rules, measure_rules
 
-    found = measure_rules(tagger, example_batches(tagger, examples), tagger.rules)
+    found = measure_rules(tagger, example_batches(tagger, examples), list_rules(tagger))
     evaluations = {rule: each.evaluation for rule, each in found.items()}
     values = []
     for measure, name in MEASURES.items():

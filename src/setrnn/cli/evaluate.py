@@ -66,14 +66,13 @@ def evaluate(
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
     own = tagger.rule_or_own(rule)
-    rules = tagger.rules if rule is None else [own]
     source = reading.source(data)
     documents = setrnn.open_documents(source, split)
     with terminal_progress() as on_progress:
         found = setrnn.evaluate_rules(
             tagger,
             documents,
-            rules,
+            None if rule is None else [rule],
             limits=limits.limits(),
             allow_training_documents=allow_training_documents,
             on_progress=on_progress,
@@ -161,8 +160,9 @@ def _describe_rules(names: Collection[str], own: str) -> str:
         for name in names
     ]
     text = (
-        f"Which rule is for what: {', '.join(ways)}. The model predicts by {own}; --rule chooses "
-        "another, and train --measure another default."
+        f"Which rule is for what: {', '.join(ways)}. The model predicts by {own}, among the sets "
+        "that it finds plausible (any set: --free); --rule chooses another, and train --measure "
+        "another default."
     )
     missing = [name for name, rule in RULES.items() if rule.needs_thresholds and name not in names]
     if missing:

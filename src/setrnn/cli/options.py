@@ -293,6 +293,10 @@ class LimitOptions:
     only_seen: Annotated[
         bool, option("Predict only label sets that occurred in training.", None, "--only-seen")
     ] = False
+    free: Annotated[
+        bool,
+        option("Predict any set, also one that the model does not find plausible.", None, "--free"),
+    ] = False
     require: Annotated[
         list[str] | None, option("A label that every set must have; may be repeated.", "LABEL")
     ] = None
@@ -313,7 +317,8 @@ class LimitOptions:
         """Return the limits; the model checks the labels."""
         sizes = self.min_labels, self.max_labels
         labels = self.require or (), self.forbid or ()
-        return setrnn.Limits(*sizes, self.only_seen, *labels, self.closed)
+        plausible = 0.0 if self.free else None
+        return setrnn.Limits(*sizes, self.only_seen, *labels, self.closed, plausible)
 
 
 def expand(command: Callable[..., None]) -> Callable[..., None]:

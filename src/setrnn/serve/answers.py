@@ -145,7 +145,7 @@ class LabelsAnswer:
 def tag_documents(
     documents: Sequence[Document],
     model: ServedModel,
-    rule: str,
+    rule: str | None,
     limits: Limits,
     top: int = 1,
     calibrated: bool = True,

@@ -67,7 +67,7 @@ async def predict(wanted: PredictRequest, request: Request) -> dict[str, Any]:
     model = service_of(request).registry.find(None)
     tag, limits = await asyncio.to_thread(_read_project, wanted.label_config, model)
     texts = [_text_of(task, tag, number) for number, task in enumerate(wanted.tasks)]
-    arguments = (model, model.tagger.rule_or_own(None), limits)
+    arguments = (model, None, limits)
     # With limits, large sets may be scored, which takes seconds.
     work = Work(tag_documents, arguments, may_be_slow=limits != NO_LIMITS)
     found = await process(request, model, work, texts, [()] * len(texts))

@@ -84,7 +84,7 @@ async def tag(wanted: TagRequest, request: Request) -> TagAnswer:
     rule = model.tagger.rule_or_own(wanted.rule)
     options = (limits, wanted.top, wanted.calibrated, wanted.marginals)
     # With limits, large sets may be scored, which takes seconds.
-    work = Work(tag_documents, (model, rule, *options), may_be_slow=limits != NO_LIMITS)
+    work = Work(tag_documents, (model, wanted.rule, *options), may_be_slow=limits != NO_LIMITS)
     features = wanted.features or [[]] * len(wanted.texts)
     found = await process(request, model, work, wanted.texts, features)
     return TagAnswer(model.answering, rule, found)
@@ -106,9 +106,9 @@ async def complete(wanted: CompleteRequest, request: Request) -> CompleteAnswer:
 async def explain(wanted: ExplainRequest, request: Request) -> ExplainAnswer:
     """Explain the labels of a text: its words, and the sequences and sets of labels."""
     model = service_of(request).registry.find(wanted.model)
-    rule = choose_explained_rule(model.tagger, wanted.rule, wanted.labels)
+    choose_explained_rule(model.tagger, wanted.rule, wanted.labels)  # before it is queued
     labels = None if wanted.labels is None else tuple(wanted.labels)
-    work = Work(explain_documents, (model, rule, labels, wanted.top), may_be_slow=True)
+    work = Work(explain_documents, (model, wanted.rule, labels, wanted.top), may_be_slow=True)
     found = await process(request, model, work, [wanted.text], [wanted.features or ()])
     return cast(ExplainAnswer, found[0])
 

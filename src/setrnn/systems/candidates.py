@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.errors import ModelError
+from setrnn.systems.independent import list_likely_labels, size_probs_of_missing
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -24,6 +25,9 @@ Bools = npt.NDArray[np.bool_]
 
 # n documents, K candidates, G given sets, S labels of the largest set, L labels in all,
 # M labels that matter to a document, Z sizes of sets
+
+
+LEAST_MISSING = 1e-3  # probability: less changes no choice
 
 
 @dataclass(frozen=True)
@@ -191,12 +195,18 @@ class SetCandidates:
         return np.asarray(np.clip(1 - np.exp(self.log_probs).sum(axis=1), 0.0, 1.0))
 
     def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
-        """Sum the shares of the sets of each size that contain each label.
+        """Return p(label in the set, size of the set).
 
-        The labels are those of the document's candidates, and those in `also`.
+        It is summed over the candidates. If the search made an estimate of p(label), the rest of
+        p(label) belongs to the sets that are missing. If not, they are like the candidates. The
+        labels are those of the document's candidates, likely ones, and those in `also`.
         """
         n, K, S = self.labels.shape
         asked = np.broadcast_to(np.array(also, dtype=np.int32), (n, len(also)))
+        marginals, weights = None, self._shares
+        if self.label_probs is not None:
+            marginals, weights = self.marginals(n_labels), np.exp(self.log_probs)
+            asked = list_likely_labels(marginals, also)
         ids = np.concatenate([self.labels.reshape(n, K * S), asked], axis=1)
         labels, place = list_distinct(ids)
         M, Z = labels.shape[1], max(S, 1)
@@ -205,12 +215,26 @@ class SetCandidates:
         at = place[document, rank * S + column]
         sums = np.bincount(
             (document * M + at) * Z + size[document, rank] - 1,
-            weights=self._shares[document, rank],
+            weights=weights[document, rank],
             minlength=n * M * Z,
         )
         probs = sums.astype(np.float64).reshape(n, M, Z)
-        empty = np.where(size == 0, self._shares, 0.0).sum(axis=1)
-        return LabelSizeProbs(labels, probs, empty)
+        empty = np.where(size == 0, weights, 0.0).sum(axis=1)
+        if marginals is None:
+            return LabelSizeProbs(labels, probs, empty)
+        mass = self.missing_mass() + empty - self.empty_probs()
+        of_labels = np.take_along_axis(marginals, np.maximum(labels, 0), axis=1)
+        excess = (np.where(labels >= 0, of_labels, 0.0) - probs.sum(axis=2)).clip(0)
+        missing = size_probs_of_missing(np.where(mass[:, None] > LEAST_MISSING, excess, 0.0), mass)
+        Z = max(Z, missing.shape[2])
+        probs = np.pad(probs, ((0, 0), (0, 0), (0, Z - probs.shape[2])))
+        probs[:, :, : missing.shape[2]] += missing
+        return LabelSizeProbs(labels, probs, self.empty_probs())
+
+    def empty_probs(self) -> Floats:
+        """Return p(empty set), 0 where it is no candidate: (n,)."""
+        is_empty = (self.labels < 0).all(axis=2)
+        return np.asarray(np.where(is_empty, np.exp(self.log_probs), 0.0).sum(axis=1))
 
     def log_probs_of(self, label_sets: Ids) -> Floats:
         """Return log p of given sets (n, G, S), packed: (n, G), NaN if a set is not a candidate."""
@@ -294,6 +318,13 @@ def list_columns(is_chosen: Bools) -> Ids:
     found = np.full((len(is_chosen), int(position.max(initial=0)) + 1), -1, dtype=np.int32)
     found[rows, position] = columns
     return found
+
+
+def sum_over_sets(values: npt.NDArray[Any], label_sets: Ids) -> Floats:
+    """Sum the values (n, L) of the labels of each set (n, G, S), padded with -1: (n, G)."""
+    document = np.arange(len(values))[:, None, None]
+    with_nothing = np.pad(values, ((0, 0), (0, 1)))  # -1 reads the last
+    return np.asarray(with_nothing[document, label_sets].sum(axis=2))
 
 
 def log_sigmoid(logits: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -17,6 +17,7 @@ from setrnn.systems.limits import SetLimits, set_keys
 from setrnn.systems.rules import LABEL_RULE, count_candidates, find_rule
 from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.marginal_rules import Thresholds
+from setrnn.systems.rules.plausible import keep_plausible
 from setrnn.systems.system import System
 
 MAX_PAIRS = 2**21  # of documents and labels that are searched together
@@ -83,23 +84,22 @@ class BatchSearch:
         self, rule: str, limits: SetLimits, thresholds: Thresholds | None = None
     ) -> ChosenSets:
         """Choose one set per document by a rule, which may prefer one that is not a candidate."""
-        return self.choose_all([rule], limits, thresholds)[rule]
+        return self.choose_all({rule: limits}, thresholds)[rule]
 
     def choose_all(
         self,
-        rules: Sequence[str],
-        limits: SetLimits,
+        rules: Mapping[str, SetLimits],
         thresholds: Thresholds | None = None,
         also: Sequence[Question] = (),
     ) -> dict[str, ChosenSets]:
-        """Choose one set per document by each of several rules.
+        """Choose one set per document by each of several rules, within the limits of each.
 
         The system is asked once for the probabilities of all sets that are not candidates, and
         answers the questions in `also` together with them.
         """
         found: dict[str, ChosenSets] = {}
         questions: dict[str, Question] = {}
-        for rule in rules:
+        for rule, limits in rules.items():
             start = time.perf_counter()
             by = find_rule(rule)
             candidates = self.candidates[by.source].for_rule(rule)
@@ -118,9 +118,13 @@ class BatchSearch:
         self.ask([*questions.values(), *also])
         for rule, question in questions.items():
             chosen = found[rule]
+            start = time.perf_counter()
             chosen.log_probs[question.rows] = question.log_probs
-            seconds = chosen.seconds + question.seconds
-            found[rule] = ChosenSets(chosen.choice, chosen.labels, chosen.log_probs, seconds)
+            sets, rate = (chosen.labels, chosen.log_probs), find_rule(rule).rate
+            if chosen.choice.limits.plausible and rate is not None:
+                sets = keep_plausible(chosen.choice, rate, *sets)
+            seconds = chosen.seconds + question.seconds + time.perf_counter() - start
+            found[rule] = ChosenSets(chosen.choice, *sets, seconds)
         return found
 
     def ask(self, questions: Sequence[Question]) -> None:

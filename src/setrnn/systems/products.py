@@ -19,6 +19,7 @@ from setrnn.systems.candidates import (
     list_columns,
     log_sigmoid,
     pack_labels,
+    sum_over_sets,
 )
 from setrnn.systems.empty_set import (
     NEVER,
@@ -27,11 +28,13 @@ from setrnn.systems.empty_set import (
     shift_candidates,
     shift_log_probs,
 )
+from setrnn.systems.independent import (
+    bound_size,
+    list_likely_labels,
+    size_probs,
+    without_label,
+)
 from setrnn.systems.known import Known, make_completions
-
-# A label less likely than this, or the 129th, is not in a set of highest expected F1: to raise the
-# F1 of a set of k labels, it needs a probability of about F1 (k + 2) / 2 (k + largest size).
-LEAST_PROB, MAX_LABELS = 1e-3, 128
 
 
 @dataclass(frozen=True)
@@ -61,9 +64,9 @@ class ProductCandidates(SetCandidates):
         """Return p(label in the set, size): p(label) times p(the others have size - 1 labels)."""
         probs = scipy.special.expit(self.logits.astype(np.float64))
         labels = list_likely_labels(probs, also)
-        of_sizes = _size_probs(probs, _bound_size(probs.sum(axis=1), n_labels))
+        of_sizes = size_probs(probs, bound_size(probs.sum(axis=1), n_labels))
         chosen = np.take_along_axis(probs, labels, axis=1)  # (n, M)
-        others = _without_label(of_sizes, chosen) / self._total[:, :, None]
+        others = without_label(of_sizes, chosen) / self._total[:, :, None]
         empty = of_sizes[:, 0] * np.exp(self.empty_shift) / self._total[:, 0]
         return LabelSizeProbs(labels, chosen[:, :, None] * others, empty)
 
@@ -142,63 +145,3 @@ def product_log_probs(logits: Floats32, label_sets: Ids, empty_shift: float = 0.
     log_empty = log_empty_of(logits)
     log_probs = log_empty[:, None] + sum_over_sets(logits.astype(np.float64), label_sets)
     return shift_log_probs(log_probs, label_sets, log_empty, empty_shift)
-
-
-def list_likely_labels(probs: Floats, also: Sequence[int]) -> Ids:
-    """Return the labels that may be in a set of highest expected F1: (n, M), ascending.
-
-    All documents have the same number of them. Those in `also` are included.
-    """
-    ranked = probs.copy()
-    ranked[:, list(also)] = 2.0
-    M = int((ranked >= LEAST_PROB).sum(axis=1).max(initial=1))
-    M = min(max(M, 1), MAX_LABELS + len(also), probs.shape[1])
-    labels = np.argpartition(-ranked, M - 1, axis=1)[:, :M]
-    return np.sort(labels, axis=1).astype(np.int32)
-
-
-def sum_over_sets(values: Floats, label_sets: Ids) -> Floats:
-    """Sum the values (n, L) of the labels of each set (n, G, S), padded with -1: (n, G)."""
-    document = np.arange(len(values))[:, None, None]
-    with_nothing = np.pad(values, ((0, 0), (0, 1)))  # -1 reads the last
-    return np.asarray(with_nothing[document, label_sets].sum(axis=2))
-
-
-def _bound_size(expected: Floats, n_labels: int) -> int:
-    """Return a size that a set exceeds with probability below 1e-9 (Bernstein's bound)."""
-    mean = float(expected.max(initial=0.0))
-    return max(1, min(n_labels, int(np.ceil(mean + 6.5 * np.sqrt(mean) + 14))))
-
-
-def _size_probs(probs: Floats, Z: int) -> Floats:
-    """Return p(size of the set), for the sizes 0 .. Z: (n, Z + 1)."""
-    sizes = np.zeros((len(probs), Z + 1))
-    sizes[:, 0] = 1.0
-    for label in np.flatnonzero(probs.max(axis=0, initial=0.0) > 1e-12):
-        prob = probs[:, label, None]
-        longer = sizes[:, :-1] * prob
-        sizes *= 1 - prob
-        sizes[:, 1:] += longer
-    return sizes
-
-
-def _without_label(of_sizes: Floats, probs: Floats) -> Floats:
-    """Return p(number of other labels) for each label (n, M), for 0 .. Z - 1: (n, M, Z).
-
-    For a label of probability p, of_sizes[z] = (1 - p) others[z] + p others[z - 1]. This is solved
-    upwards for unlikely labels and downwards for likely ones, so that errors do not grow.
-    """
-    n, M = probs.shape
-    Z = of_sizes.shape[1] - 1
-    others = np.zeros((Z, n, M))
-    likely, unlikely = np.maximum(probs, 0.5), np.minimum(probs, 0.5)
-    last = np.zeros((n, M))
-    for size in range(Z):
-        last = (of_sizes[:, size, None] - unlikely * last) / (1 - unlikely)
-        others[size] = last
-    is_likely = probs > 0.5
-    last = np.zeros((n, M))
-    for size in range(Z, 0, -1):
-        last = (of_sizes[:, size, None] - (1 - likely) * last) / likely
-        np.copyto(others[size - 1], last, where=is_likely)
-    return np.maximum(np.moveaxis(others, 0, 2), 0.0)

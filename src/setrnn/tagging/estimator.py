@@ -67,7 +67,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             `--set` on the command line, but for the seed; or a list of `key=value`.
         rule: how the predicted set is chosen, one of `setrnn.systems.rules.RULES`. If None, that
             of `training.metric`, as on the command line: `f1` for instance-F1, the default and
-            what `score` returns.
+            what `score` returns. It chooses among the sets that the model finds plausible.
         validation_fraction: the share of the texts that is not used for training. These texts
             choose the best epoch of a network, by `training.metric`, and calibrate its
             probabilities if there are 100 or more. With 0, all texts are used for training, and
@@ -209,7 +209,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         the texts if these are a Series.
         """
         check_is_fitted(self)
-        return self.tagger_.tag(texts, self.rule, top, features)
+        return self.tagger_.tag(texts, None, top, features)
 
     def score(
         self,

@@ -120,7 +120,8 @@ def evaluate_rules(
 ) -> dict[str, Evaluation]:
     """Measure a tagger by several prediction rules; what they share is computed once.
 
-    Without `rules`, these are all that the model can predict by. The other arguments are those of
+    Without `rules`, these are all that the model can predict by: its own among the sets that it
+    finds plausible, as without a rule, the others among all. The other arguments are those of
     `evaluate`.
 
     Example:
@@ -137,7 +138,7 @@ def evaluate_rules(
     results = measure_rules(
         tagger,
         seen.watch(documents.batches(tagger)),
-        tagger.rules if rules is None else rules,
+        list_rules(tagger) if rules is None else rules,
         count_up("tagging", on_progress, documents.n_documents),
         limits,
         hierarchy=make_hierarchy(hierarchy) or documents.hierarchy,
@@ -159,6 +160,12 @@ def evaluate_rules(
     }
 
 
+def list_rules(tagger: Tagger) -> list[str | None]:
+    """Return all rules that a model can predict by, with None for its own."""
+    own = tagger.rule_or_own(None)
+    return [None if rule == own else rule for rule in tagger.rules]
+
+
 def measure_rules(
     tagger: Tagger,
     batches: Iterable[Batch],
@@ -174,13 +181,14 @@ def measure_rules(
     """
     names, options = tagger.labels.names, [tagger.resolve(rule, limits=limits) for rule in rules]
     n_sets, found = count_for_all(options), {each.rule: _Found(each) for each in options}
+    limits_of = {each.rule: each.limits for each in options}
     label_sets: list[tuple[str, ...]] = []
     log_probs: list[float | None] = []
     unknown, rankings, missing, shown = [], [], [], []
     for batch in batches:
         search = BatchSearch(tagger.system, batch.tokens, n_sets)
         true_sets = _ask_for_true_sets(tagger, batch)
-        chosen = search.choose_all([*found], options[0].limits, tagger.thresholds, [true_sets])
+        chosen = search.choose_all(limits_of, tagger.thresholds, [true_sets])
         for rule, each in found.items():
             each.add(tagger, search, chosen[rule])
         truth = indicator_matrices(batch.labels, [()] * len(batch.labels), names).truth

@@ -103,7 +103,7 @@ def explain_text(
     chosen = choose_explained_rule(tagger, rule, labels)
     text, *features = (break_runs(whole_characters(each)) for each in (text, *features))
     if labels is None:
-        (found,), marginals = tagger.tag_with_marginals([(text, features)], chosen)
+        (found,), marginals = tagger.tag_with_marginals([(text, features)], rule)
         labels = found.labels
     else:
         if isinstance(labels, str) or not all(isinstance(name, str) for name in labels):

@@ -82,7 +82,7 @@ class TagWork:
     model: str
     model_version: str
     device: str
-    rule: str
+    rule: str | None
     top: int
     limits: Limits
     calibrated: bool
@@ -172,14 +172,14 @@ def predict_files(
     tagger = setrnn.load(model, "cpu")
     if beam_width is not None:
         tagger.with_beam_width(beam_width)
-    tagger.known_limits(limits)
+    tagger.resolve(rule, top, limits, calibrated)
     if chosen == "csv":
         check_separator(tagger.labels.names, options.label_separator)
     work = TagWork(
         model=fix_place(model),
         model_version=tagger.version,
         device=device,
-        rule=tagger.rule_or_own(rule),
+        rule=rule,
         top=top,
         limits=limits or Limits(),
         calibrated=calibrated,

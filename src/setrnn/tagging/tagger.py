@@ -173,7 +173,7 @@ class Tagger(TrainedModel):
         Raise ConfigError for a rule or limits that the model cannot use.
         """
         check_top(top)
-        name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
+        name, set_limits = self.rule_or_own(rule), self.known_limits(limits, rule)
         by, needed = find_rule(name), 1
         if self.calibration is not None:
             needed = self.calibration.n_candidates(self.calibration.key_of(name, by.source))

@@ -28,7 +28,8 @@ from setrnn.models.folder import CALIBRATION, SavedModel, load_model, save_calib
 from setrnn.models.hub import open_place, require_folder
 from setrnn.systems.candidates import Floats32
 from setrnn.systems.closure import Closure
-from setrnn.systems.limits import Limits, SetLimits
+from setrnn.systems.dependencies import Dependencies
+from setrnn.systems.limits import PLAUSIBLE, Limits, SeenSets, SetLimits
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.predicting import documents_at_once
 from setrnn.systems.registry import choose_rule, find_system
@@ -178,15 +179,24 @@ class TrainedModel:
             raise ConfigError(NO_THRESHOLDS.format(rule=chosen))
         return chosen
 
-    def known_limits(self, limits: Limits | None) -> SetLimits:
-        """Return limits in this model's label ids; raise ConfigError if no set satisfies them."""
+    def known_limits(self, limits: Limits | None, rule: str | None = None) -> SetLimits:
+        """Return limits in this model's label ids; raise ConfigError if no set satisfies them.
+
+        Without a rule, the model chooses among the sets that it finds plausible.
+        """
         asked = Limits() if limits is None else limits
         is_closed = self.keeps_closed if asked.closed is None else asked.closed
         if is_closed and self.hierarchy is None:
             raise ConfigError(
                 "The model has no hierarchy to keep sets closed in. Train it with --hierarchy FILE."
             )
-        return asked.for_labels(self.labels, self.seen_sets, self.closure if is_closed else None)
+        closure = self.closure if is_closed else None
+        found = asked.for_labels(self.labels, self.seen_sets, closure)
+        plausible = asked.plausible
+        if plausible is None:
+            plausible = PLAUSIBLE if rule is None else 0.0
+        dependencies = self.dependencies if plausible else None
+        return replace(found, plausible=plausible, dependencies=dependencies)
 
     def with_hierarchy(self, parents: Parents | None, *, keeps_closed: bool = True) -> Self:
         """Return the same model with a hierarchy of its labels; None for none.
@@ -224,6 +234,13 @@ class TrainedModel:
     def kept_closure(self) -> Closure | None:
         """The labels above each label, if predicted sets are closed; None if they need not be."""
         return self.closure if self.keeps_closed else None
+
+    @cached_property
+    def dependencies(self) -> Dependencies | None:
+        """What the label sets of training show without an exception; None if they are not kept."""
+        if self.seen_sets is None or not len(self.seen_sets):
+            return None
+        return Dependencies.of(SeenSets(self.seen_sets.padded(min_width=1), len(self.labels)))
 
     @property
     def max_labels(self) -> int | None:

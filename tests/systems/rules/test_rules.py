@@ -133,6 +133,17 @@ def test_every_rule_chooses_the_best_set_that_fits(rule, hierarchy, limits):
         assert np.exp(log_prob) == pytest.approx(row[all_sets(4).index(chosen)], rel=1e-6)
 
 
+@pytest.mark.parametrize("rule", [name for name, each in RULES.items() if each.rate])
+def test_a_rule_rates_sets_by_what_it_makes_largest(rule):
+    probs = random_distributions(6, n=12)
+    choice, rows = choice_of(probs, thresholds=THRESHOLDS), np.arange(2, 12, 3)
+    sets = np.broadcast_to(padded_sets(all_sets(4), 4), (len(rows), 16, 4))
+    values = find_rule(rule).rate(choice, rows, sets)
+    for row, found in zip(rows, values, strict=True):
+        expected = [worth(rule, probs[row], each) for each in all_sets(4)]
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 @pytest.mark.parametrize("n_sets", [1, 4])
 @EVERY_LIMIT
 @EVERY_RULE

@@ -38,6 +38,9 @@ export function chooseModel(name, rule) {
   server.rule = server.model.rules.includes(rule) ? rule : server.model.own_rule;
 }
 
+// The rule to ask for. Without one, the model keeps to the sets that it finds plausible.
+const askedRule = () => (server.rule === server.model.own_rule ? null : server.rule);
+
 // Load the tree of the chosen model; return whether it has one.
 export async function loadTree() {
   const { name, version, keeps_closed } = server.model;
@@ -130,7 +133,7 @@ function tagBody(documents) {
   return {
     texts: documents.map(sent),
     model: server.model.name,
-    rule: server.rule,
+    rule: askedRule(),
     ...(features.some((row) => row.length) && { features }),
   };
 }
@@ -148,7 +151,7 @@ export async function complete(document, decision, kind) {
 
 // Explain the predicted set, or a given one.
 export async function explain(document, labels, kind) {
-  const what = labels ? { labels } : { rule: server.rule };
+  const what = labels ? { labels } : { rule: askedRule() };
   const found = await askModel("v1/explain", { ...common(document), ...what }, kind);
   const words = wordsOf(found);
   const weigh = ({ weights, ...row }) => {

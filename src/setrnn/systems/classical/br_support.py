@@ -33,9 +33,9 @@ from setrnn.systems.classical.system import (
     TrainingData,
     ignore_labels,
 )
+from setrnn.systems.independent import list_likely_labels
 from setrnn.systems.known import Known, make_completions
 from setrnn.systems.limits import SeenSets, set_keys
-from setrnn.systems.products import list_likely_labels
 from setrnn.systems.system import Arrays
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,6 @@ from setrnn.systems.candidates import (
     Floats,
     Floats32,
     Ids,
-    LabelSizeProbs,
     SetCandidates,
     log_sigmoid,
     pack_labels,
@@ -57,15 +55,9 @@ class ChainCandidates(SetCandidates):
     of_documents = (*SetCandidates.of_documents, "empty")
     empty: Floats  # (n,)
 
-    def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
-        """Return p(label in the set, size): the candidates stand for the sets that are missing.
-
-        They do not stand for the empty set: its share of the candidates is too large.
-        """
-        found = super().label_size_probs(n_labels, also)
-        others = np.maximum(1 - found.empty, 1e-300)
-        scale = np.where(found.empty < 1, (1 - self.empty) / others, 0.0)
-        return LabelSizeProbs(found.labels, found.probs * scale[:, None, None], self.empty)
+    def empty_probs(self) -> Floats:
+        """Return p(empty set), also where it is no candidate: (n,)."""
+        return self.empty
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from setrnn.errors import ConfigError, nearest_name
 from setrnn.systems.candidates import Ids
 from setrnn.systems.limits import SetLimits
 from setrnn.systems.rules import expected_f1, marginal_rules, most_probable
 from setrnn.systems.rules.choice import Choice
+from setrnn.systems.rules.plausible import Rate
 
 # The number of sets that stand for a whole distribution. Systems whose sets cost nothing return
 # more; those that know the distribution exactly need none.
@@ -32,6 +34,8 @@ class Rule:
         needs_thresholds: whether the rule uses `Choice.thresholds`.
         measure: the measure that the rule is made for, one of `setrnn.metrics.MEASURES`.
         purpose: what the rule is for, in words.
+        rate: returns the value of given sets, of which the rule chooses the largest; None if it
+            prefers the most probable one.
 
     Example: a rule that predicts the second most probable set.
 
@@ -48,6 +52,7 @@ class Rule:
     needs_thresholds: bool = False
     measure: str | None = None
     purpose: str = ""
+    rate: Rate | None = None
 
 
 RULES: dict[str, Rule] = {
@@ -69,26 +74,30 @@ RULES: dict[str, Rule] = {
         expected_f1.choose,
         measure="instance_f1",
         purpose="each document counts the same",
+        rate=expected_f1.rate,
     ),
     "hamming": Rule(
         "sets",
-        marginal_rules.choose_over_half,
+        partial(marginal_rules.choose, marginal_rules.at_half),
         measure="hamming_loss",
         purpose="as few wrong labels as possible",
+        rate=partial(marginal_rules.rate, marginal_rules.at_half),
     ),
     "micro-f1": Rule(
         "sets",
-        marginal_rules.choose_by_common_threshold,
+        partial(marginal_rules.choose, marginal_rules.at_common),
         needs_thresholds=True,
         measure="micro_f1",
         purpose="each label of each document counts the same",
+        rate=partial(marginal_rules.rate, marginal_rules.at_common),
     ),
     "label-f1": Rule(
         "sets",
-        marginal_rules.choose_by_own_thresholds,
+        partial(marginal_rules.choose, marginal_rules.at_own),
         needs_thresholds=True,
         measure="label_f1",
         purpose="each label counts the same, rare ones too",
+        rate=partial(marginal_rules.rate, marginal_rules.at_own),
     ),
 }
 

@@ -12,24 +12,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from setrnn.systems.candidates import Floats, Ids, LabelSizeProbs, list_columns
+from setrnn.systems.candidates import Floats, Ids, Ints, LabelSizeProbs, list_columns
 from setrnn.systems.limits import SeenSets, SetLimits
 from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.closed_sets import find_largest_f1, replace_rows
 
-# With more labels that are above others, those less likely than .001 may count as impossible.
-MOST_INNER = 128
-
 
 def choose(choice: Choice) -> Ids:
     """Return the set of highest expected F1 per document, (n, S): exact, given its candidates."""
-    limits = choice.limits
+    limits, closure = choice.limits, choice.limits.closure
     if not choice.n_labels:
         return np.full((len(choice.candidates), 1), -1, dtype=np.int32)
-    closure, also = limits.closure, limits.smallest_set()
-    if closure is not None and len(closure.inner) <= MOST_INNER:
-        also = [*dict.fromkeys([*also, *closure.inner])]
-    probs = choice.candidates.label_size_probs(choice.n_labels, also)
+    probs = choice.label_size_probs
     if limits.only_seen and limits.seen is not None:
         return _find_best_seen(probs, limits.seen, choice.n_labels)
     found = find_best(probs, limits)
@@ -38,6 +32,23 @@ def choose(choice: Choice) -> Ids:
     rows = np.flatnonzero(~closure.fit(found))
     parts = zip(probs.labels[rows], probs.probs[rows], probs.empty[rows], found[rows], strict=True)
     return replace_rows(found, rows, [find_largest_f1(*part, limits, closure) for part in parts])
+
+
+def rate(choice: Choice, rows: Ints, label_sets: Ids) -> Floats:
+    """Return the expected F1 of sets (m, K, S) of some documents: (m, K)."""
+    table = choice.label_size_probs
+    labels, probs = table.labels[rows], table.probs[rows]
+    place = np.full((len(rows), choice.n_labels + 1), labels.shape[1])  # -1 reads the last
+    row, column = np.nonzero(labels >= 0)
+    place[row, labels[row, column]] = column
+    places = place[np.arange(len(rows))[:, None, None], label_sets]  # (m, K, S)
+    sizes = (label_sets >= 0).sum(axis=2)
+    found = np.where(sizes == 0, table.empty[rows][:, None], 0.0)
+    for k in np.unique(sizes[sizes > 0]).tolist():
+        gain = np.pad(gains(probs, k), ((0, 0), (0, 1)))  # nothing for a label that does not matter
+        document, rank = np.nonzero(sizes == k)
+        found[document, rank] = gain[document[:, None], places[document, rank]].sum(axis=1)
+    return found
 
 
 def gains(probs: Floats, n_chosen: int) -> Floats:

@@ -8,6 +8,7 @@ the largest sum is chosen among those that fit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,7 @@ from setrnn.systems.candidates import (
     Ids,
     Ints,
     list_columns,
+    sum_over_sets,
 )
 from setrnn.systems.limits import SetLimits
 from setrnn.systems.rules.choice import Choice
@@ -52,19 +54,33 @@ class Thresholds:
             raise TypeError("the common threshold is a number")
 
 
-def choose_over_half(choice: Choice) -> Ids:
-    """Choose the labels above 1/2: the least expected hamming loss."""
-    return choose_by_margin(choice.marginals - OVER_HALF, choice.limits)
+# Returns the threshold of each label, (L,), or one for all.
+FindThreshold = Callable[[Choice], npt.NDArray[Any] | float]
 
 
-def choose_by_common_threshold(choice: Choice) -> Ids:
-    """Choose the labels that reach the common threshold."""
-    return choose_by_margin(choice.marginals - _thresholds(choice).common, choice.limits)
+def at_half(choice: Choice) -> float:
+    """Return the threshold of the least expected hamming loss."""
+    return float(OVER_HALF)
 
 
-def choose_by_own_thresholds(choice: Choice) -> Ids:
-    """Choose the labels that reach their own thresholds."""
-    return choose_by_margin(choice.marginals - _thresholds(choice).by_label, choice.limits)
+def at_common(choice: Choice) -> float:
+    """Return the threshold of the best micro-F1."""
+    return _thresholds(choice).common
+
+
+def at_own(choice: Choice) -> Floats:
+    """Return the threshold of each label with its best F1, (L,)."""
+    return _thresholds(choice).by_label
+
+
+def choose(find_threshold: FindThreshold, choice: Choice) -> Ids:
+    """Return the set of the labels that reach their threshold per document, (n, S)."""
+    return choose_by_margin(choice.marginals - find_threshold(choice), choice.limits)
+
+
+def rate(find_threshold: FindThreshold, choice: Choice, rows: Ints, label_sets: Ids) -> Floats:
+    """Return the sum of p(label) - threshold of sets (m, K, S) of some documents: (m, K)."""
+    return sum_over_sets(choice.marginals[rows] - find_threshold(choice), label_sets)
 
 
 def choose_by_margin(margins: npt.NDArray[Any], limits: SetLimits) -> Ids:

@@ -378,8 +378,9 @@ class CalibrationDocuments:
         return replace(calibration, acceptance=acceptance), predicted, label_probs
 
     def _predict(self, tagger: Tagger, rule: str) -> Predicted:
-        """Predict by a rule."""
-        predictions = list(tagger.tag_tokens(self.tokens, rule, calibrated=False))
+        """Predict by a rule; by the model's own as without one."""
+        asked = None if rule == tagger.rule_or_own(None) else rule
+        predictions = list(tagger.tag_tokens(self.tokens, asked, calibrated=False))
         label_ids = tagger.labels.encode([each.labels for each in predictions])
         pairs = zip(predictions, self.label_sets, strict=True)
         is_right = np.array([frozenset(each.labels) == truth for each, truth in pairs])

@@ -1,0 +1,68 @@
+"""Labels that never occur together, or never without another, in many different label sets."""
+
+# G distinct sets of training, L labels, M of them that depend on others, S labels of the largest
+# set
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from setrnn.systems.candidates import Bools, Ids
+from setrnn.systems.limits import SeenSets
+
+# The probability that any of the dependencies found is chance, if labels are independent.
+BY_CHANCE = 0.01
+MOST_LABELS = 2_000  # the most frequent ones are looked at
+
+
+@dataclass(frozen=True)
+class Dependencies:
+    """What the label sets of training show without an exception.
+
+    Example: of 80 sets, half have label 0 and the others label 1.
+
+        >>> sets = np.array([[n % 2, 2 + n] for n in range(80)], dtype=np.int32)
+        >>> found = Dependencies.of(SeenSets(sets, n_labels=82))
+        >>> found.hold(np.array([[0, 2], [0, 1], [2, 3]], dtype=np.int32)).tolist()
+        [True, False, True]
+    """
+
+    place: npt.NDArray[np.int64]  # (L + 1,) of each label among the M; M for others and for -1
+    excludes: Bools  # (M + 1, M + 1) whether two labels never occur together
+    implies: Bools  # (M + 1, M + 1) whether the first never occurs without the second
+
+    @classmethod
+    def of(cls, seen: SeenSets) -> Dependencies:
+        """Find pairs that would occur if labels were independent, and never do."""
+        G, L = len(seen.labels), seen.n_labels
+        frequent = np.argsort(-seen.members.sum(axis=0).A1, kind="stable")[:MOST_LABELS]
+        members = seen.members[:, frequent]
+        together = (members.T @ members).toarray()  # (M, M)
+        n = np.diag(together)
+        n_pairs = max(len(n) * (len(n) - 1), 1)
+        # Without a pair among so many that are expected (Poisson), one is not by chance.
+        enough = np.log(n_pairs / BY_CHANCE)
+        excludes = (np.outer(n, n) / max(G, 1) > enough) & (together == 0)
+        without = n[:, None] - together  # sets with the first label, without the second
+        implies = (np.outer(n, G - n) / max(G, 1) > enough) & (without == 0)
+        depends = np.flatnonzero((excludes | implies | implies.T).any(axis=1))
+        place = np.full(L + 1, len(depends))
+        place[frequent[depends]] = np.arange(len(depends))
+        at = np.ix_(depends, depends)
+        return cls(place, *(np.pad(each[at], (0, 1)) for each in (excludes, implies)))
+
+    def hold(self, label_sets: Ids) -> Bools:
+        """Return which sets (..., S) agree with the dependencies: (...)."""
+        n_implied = self.implies.sum(axis=1)
+        if len(n_implied) == 1:
+            return np.ones(label_sets.shape[:-1], dtype=bool)
+        places = self.place[label_sets]
+        holds = np.ones(label_sets.shape[:-1], dtype=bool)
+        for column in range(label_sets.shape[-1]):
+            own = places[..., column, None]
+            holds &= ~self.excludes[own, places].any(axis=-1)
+            holds &= self.implies[own, places].sum(axis=-1) == n_implied[own[..., 0]]
+        return holds

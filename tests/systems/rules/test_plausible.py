@@ -1,0 +1,97 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from brute_force import all_sets
+from choices import as_sets, choice_of, choose_sets, expected_f1, padded_sets, random_distributions
+from setrnn.systems.dependencies import Dependencies
+from setrnn.systems.limits import SeenSets, no_limits
+from setrnn.systems.rules import find_rule
+from setrnn.systems.rules.plausible import keep_plausible
+
+
+def choose(probs, share, dependencies=None, rule="f1", limits=None):
+    limits = no_limits(4) if limits is None else limits
+    choice = choice_of(probs, replace(limits, plausible=share, dependencies=dependencies))
+    return keep_plausible(choice, find_rule(rule).rate, *choose_sets(rule, choice))
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 1.0])
+def test_the_set_is_the_best_of_those_with_a_share_of_the_largest_probability(share):
+    probs = random_distributions(7)
+    labels, log_probs = choose(probs, share)
+    for row, chosen, log_prob in zip(probs, as_sets(labels), log_probs, strict=True):
+        likely = [each for each, p in zip(all_sets(4), row, strict=True) if p >= share * row.max()]
+        assert chosen in likely
+        assert expected_f1(row, chosen) == pytest.approx(
+            max(expected_f1(row, each) for each in likely)
+        )
+        assert np.exp(log_prob) == pytest.approx(row[all_sets(4).index(chosen)])
+
+
+def test_a_free_choice_that_is_plausible_stays():
+    probs = random_distributions(8) + 1e-6
+    free, _ = choose_sets("f1", choice_of(probs))
+    kept, _ = choose(probs, 1e-9)
+    assert as_sets(kept) == as_sets(free)
+
+
+def test_of_two_likely_sets_the_union_is_not_predicted():
+    """Each of two genres is likely, and no document has both."""
+    sets = all_sets(4)
+    probs = np.full((1, 16), 1e-6)
+    probs[0, sets.index((0, 1))], probs[0, sets.index((0, 2))] = 0.5, 0.49
+    free, _ = choose_sets("f1", choice_of(probs))
+    assert as_sets(free) == [(0, 1, 2)]
+    assert as_sets(choose(probs, 0.3)[0]) == [(0, 1)]
+
+
+def test_sets_are_chosen_within_the_limits():
+    limits = replace(no_limits(4), min_labels=2)
+    probs = random_distributions(9) + 1e-9
+    labels, _ = choose(probs, 0.5, limits=limits)
+    assert {len(each) for each in as_sets(labels)} <= {2, 3, 4}
+
+
+def seen(sets, n_labels):
+    return SeenSets(padded_sets(sets, n_labels), n_labels)
+
+
+def many(random, n, n_labels, holds):
+    """Random sets for which something holds."""
+    found = set()
+    while len(found) < n:
+        each = tuple(np.flatnonzero(random.random(n_labels) < 0.4).tolist())
+        if holds(each):
+            found.add(each)
+    return sorted(found)
+
+
+def test_dependencies_are_those_that_the_sets_show_without_an_exception():
+    def holds(each):
+        return not {0, 1} <= {*each} and (2 not in each or 3 in each)
+
+    random = np.random.default_rng(1)
+    found = Dependencies.of(seen(many(random, 300, 14, holds), 14))
+    every = all_sets(5)
+    expected = [holds(each) for each in every]
+    assert found.hold(padded_sets(every, 5)).tolist() == expected
+
+
+def test_few_sets_and_independent_labels_show_no_dependencies():
+    random = np.random.default_rng(2)
+    few = many(random, 12, 14, lambda each: not {0, 1} <= {*each})
+    independent = many(random, 400, 14, lambda each: True)
+    for sets in (few, independent):
+        assert Dependencies.of(seen(sets, 14)).hold(padded_sets(all_sets(5), 5)).all()
+
+
+def test_a_set_against_a_dependency_is_replaced_even_if_it_is_the_most_probable():
+    def holds(each):
+        return not {0, 1} <= {*each}
+
+    found = Dependencies.of(seen(many(np.random.default_rng(3), 300, 14, holds), 14))
+    dependencies = replace(found, place=found.place[[0, 1, 2, 3, -1]])
+    labels, _ = choose(random_distributions(10) + 1e-9, 0.3, dependencies)
+    assert all(map(holds, as_sets(labels)))
