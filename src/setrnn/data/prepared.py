@@ -43,7 +43,7 @@ from setrnn.data.text_hashes import Hashes, hash_texts
 from setrnn.data.unknown import ALL_OTHERS, mark_unknown
 from setrnn.errors import DataError
 
-FORMAT = 6
+FORMAT = 7
 DESCRIPTION_FILE, HASHES_FILE = "prepared.json", "text_hashes.bin"
 HIERARCHY = "hierarchy"
 UNLABELLED = "unlabelled"  # a split of texts without labels, for a student
@@ -96,8 +96,9 @@ class Prepared:
         splits: the names of the splits.
         text_settings: the settings that texts were processed with.
         language_note: the language of the texts, and whether stop words are removed.
-        n_skipped_rows: the number of rows that could not be read and were skipped.
         unseen_labels: labels of valid and test that train lacks; their ids follow the others.
+        n_skipped_rows: the number of rows that could not be read and were skipped.
+        is_synthetic: whether the documents are those of the embedded corpus.
         valid_is_cut: whether the valid split was cut from train because the data had none.
 
     Example:
@@ -119,8 +120,9 @@ class Prepared:
         self.splits: list[str] = list(description["n_documents"])
         self.text_settings = from_dict(TextSettings, description["text"])
         self.language_note: str = description.get("language", "")
-        self.n_skipped_rows: int = description["n_skipped_rows"]
         self.unseen_labels: list[str] = description["unseen_labels"]
+        self.n_skipped_rows: int = description.get("n_skipped_rows", 0)
+        self.is_synthetic: bool = description.get("synthetic", False)
         self.valid_is_cut: bool = description.get("valid_is_cut", False)
 
     def check(self) -> None:
@@ -188,7 +190,7 @@ class Prepared:
             }
             is_sound = all(rows[kind].is_sound(*limits[kind]) for kind in rows)
             lengths = {len(hashes), *map(len, rows.values())}
-            if not is_sound or lengths != {n_documents[name]} or not rows["label"].holds_sets():
+            if not is_sound or lengths != {n_documents[name]}:
                 raise _damaged(self.folder, name)
             self._checked.add(name)
         unknown = rows["unknown"] if len(rows["unknown"].values) else None
