@@ -131,11 +131,13 @@ class TestLearning:
         assert vectors.shape == (prepared.encoder.n_tokens + len(prepared.labels), 8)
 
     def test_chunks_of_documents_change_nothing(self, prepared, monkeypatch, source):
-        whole = word_vectors(prepared, settings_of(source))
-        vectors_file(prepared, settings_of(source)).unlink()
+        settings = settings_of(source, dimensions=20)  # all that the counts have
+        whole = word_vectors(prepared, settings)
+        vectors_file(prepared, settings).unlink()
         monkeypatch.setattr("setrnn.data.vectors.DOCUMENTS_AT_ONCE", 3)
-        again = word_vectors(prepared, settings_of(source))
-        assert np.allclose(again, whole, atol=1e-5)
+        again = word_vectors(prepared, settings)
+        # Singular vectors of equal singular values may turn; products of the rows stay.
+        assert np.allclose(again @ again.T, whole @ whole.T, atol=1e-5)
 
 
 class TestPairs:
@@ -239,8 +241,6 @@ WORDS = [
     ("aria", [-3.0, 0.75, 1.0]),
     ("Tenor", [0.5, 0.5, 0.5]),
     ("keen", [4.0, 0.0, 0.0]),
-    ("1", [1.0, 1.0, 0.0]),
-    ("2", [0.0, 1.0, 1.0]),
 ]
 FORMATS = {
     "glove.txt": text_file(WORDS),
@@ -278,13 +278,11 @@ class TestFiles:
         assert vectors[row_of(prepared, "goal")].tolist() == [3, 3, 3]
         assert vectors[row_of(prepared, "tenor")].tolist() == [5, 5, 5]
 
-    def test_numbers_are_the_mean_of_the_digits_and_the_unknown_word_of_all(
-        self, prepared, tmp_path
-    ):
+    def test_the_unknown_word_and_numbers_are_the_mean_of_all_words(self, prepared, tmp_path):
         vectors = from_file(prepared, tmp_path, FORMATS["glove.txt"])
-        assert vectors[2].tolist() == [0.5, 1, 0.5]
         ours = [np.array(dict(WORDS)[word]) for word in ("goal", "soprano", "aria", "Tenor")]
         assert vectors[1] == pytest.approx(np.mean(ours, axis=0))
+        assert np.array_equal(vectors[1], vectors[2])
         unknown = text_file([*WORDS, ("<unk>", [7, 7, 7])])
         assert from_file(prepared, tmp_path, unknown, "unk.txt")[1].tolist() == [7, 7, 7]
 

@@ -255,11 +255,8 @@ def _keep_permissions(target: Path, temporary: Path) -> None:
         return
     mode = stat.S_IMODE(target.stat().st_mode)
     for file in temporary.rglob("*"):
-        old = target / file.relative_to(temporary)
-        if old.exists():
-            file.chmod(stat.S_IMODE(old.stat().st_mode))
-        else:
-            file.chmod(stat.S_IMODE(file.stat().st_mode) & mode)
+        old, its_mode = target / file.relative_to(temporary), file.stat().st_mode & mode
+        file.chmod(stat.S_IMODE(old.stat().st_mode if old.exists() else its_mode))
     temporary.chmod(mode)
 
 

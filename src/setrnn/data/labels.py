@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,11 +44,9 @@ class LabelVocabulary:
         return cls(tuple(name for name, _ in ranked), tuple(count for _, count in ranked))
 
     def extend(self, counts: Mapping[str, int], keeps_counts: bool) -> LabelVocabulary:
-        """Add labels after those that are there, which keep their ids.
+        """Add the labels of documents after those that are there, which keep their ids.
 
-        Args:
-            counts: how often each label occurs in documents.
-            keeps_counts: whether these documents are added to those counted before, or are all.
+        With `keeps_counts`, these documents are added to those counted before.
 
         Example:
             >>> labels = LabelVocabulary(("markets", "economy"), (5, 2))
@@ -107,12 +106,8 @@ class LabelVocabulary:
 
 def distinct_sets(label_sets: Ragged) -> tuple[Ragged, np.ndarray]:
     """Return the distinct label sets, in order of first appearance, and their counts."""
-    counts: dict[bytes, int] = {}
-    for row in label_sets:
-        key = np.asarray(row, dtype=np.int32).tobytes()
-        counts[key] = counts.get(key, 0) + 1
-    rows = [np.frombuffer(key, dtype=np.int32).tolist() for key in counts]
-    return Ragged.from_lists(rows), np.fromiter(counts.values(), dtype=np.int64)
+    counts = Counter(tuple(row.tolist()) for row in label_sets)
+    return Ragged.from_lists(list(counts)), np.fromiter(counts.values(), dtype=np.int64)
 
 
 def find_twins(label_counts: Mapping[str, int]) -> dict[str, str]:

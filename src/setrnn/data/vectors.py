@@ -27,7 +27,6 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.read.lines import numbered_lines
 from setrnn.data.text.words import (
     FEATURE_PREFIX,
-    NUMBER,
     SPECIAL_TOKENS,
     UNKNOWN,
     TextEncoder,
@@ -51,7 +50,6 @@ NEGATIVE_SAMPLES = 5
 # Drops occurrences of frequent words, and most of labels, which follow every word.
 SUBSAMPLING = 1e-4
 
-DIGITS = tuple("0123456789")
 UNKNOWN_IN_FILES = "<unk>"  # in those of GloVe
 MAX_LINE_BYTES = 1 << 20  # of a file of vectors
 
@@ -279,29 +277,23 @@ SOURCES: dict[str, Callable[[Prepared, VectorSettings, Report], Vectors]] = {
 
 def _read(prepared: Prepared, settings: VectorSettings, report: Report) -> Vectors:
     """Read the vectors of words from a file; compose those that it lacks."""
-    n_words, first_word = _n_words(prepared.encoder), len(SPECIAL_TOKENS)
-    rows = {word: row for row, word in enumerate(prepared.encoder.tokens[:n_words])}
-    for digit in DIGITS:  # the vocabulary has none
-        rows.setdefault(digit, len(rows))
+    encoder, n_special = prepared.encoder, len(SPECIAL_TOKENS)
+    rows = {word: row for row, word in enumerate(encoder.tokens[: _n_words(encoder)])}
     file = Path(settings.source).expanduser()
     report(f"reading {file.name}", 0.0)
     vectors, is_found = _read_file(file, rows, settings.dimensions)
-    is_word = is_found[first_word:n_words]
+    is_word = is_found[n_special:]
     if not is_word.any():
         raise DataError(
             f"{file} and {prepared.name} have no word in common. Give a file in the same language."
         )
     log.info(f"{is_word.sum():,} of {len(is_word):,} words found in {file.name}")
-    mean = vectors[first_word:n_words][is_word].mean(0)
-    digits = [rows[digit] for digit in DIGITS if is_found[rows[digit]]]
-    vectors[SPECIAL_TOKENS.index(NUMBER)] = vectors[digits].mean(0) if digits else mean
-    if not is_found[rows[UNKNOWN]]:
-        vectors[rows[UNKNOWN]] = mean
+    # The unknown word and numbers, unless the file has them.
+    vectors[:n_special][~is_found[:n_special]] = vectors[n_special:][is_word].mean(0)
     vectors[0] = 0
-    is_new = ~is_found[:n_words]
-    is_new[:first_word] = False
+    is_found[:n_special] = True
     report(f"reading {file.name}", 1.0)
-    return compose_vectors(prepared, vectors[:n_words], is_new)
+    return compose_vectors(prepared, vectors, ~is_found)
 
 
 def _read_file(file: Path, rows: Mapping[str, int], dimensions: int) -> tuple[Vectors, Mask]:
@@ -311,9 +303,8 @@ def _read_file(file: Path, rows: Mapping[str, int], dimensions: int) -> tuple[Ve
     out. The file may have the header of word2vec, and may be compressed (.gz). A word that the
     file has only in capitals gets the first such vector.
     """
-    vectors = np.zeros((max(rows.values()) + 1, dimensions), dtype=np.float32)
-    is_found = np.zeros(len(vectors), dtype=np.bool_)
-    is_exact = np.zeros(len(vectors), dtype=np.bool_)
+    vectors = np.zeros((len(rows), dimensions), dtype=np.float32)
+    is_found, is_exact = np.zeros((2, len(rows)), dtype=np.bool_)
     n_expected = n_lines = 0
     for number, line in numbered_lines(file, MAX_LINE_BYTES):
         fields = line.split()
