@@ -9,7 +9,7 @@ from rich.console import Console
 
 from setrnn.cli.tables import statistics_tables
 from setrnn.data.example import Example
-from setrnn.data.statistics import dataset_statistics
+from setrnn.data.statistics import dataset_statistics, find_twins
 
 examples_of_a_split = st.lists(
     st.builds(
@@ -134,3 +134,38 @@ def test_names_that_look_like_markup_are_shown_as_they_are():
     shown = rendered(dataset_statistics({"[/x]": [example]}))
     assert "[bold]" in shown
     assert shown.count("[/x]") >= 3
+
+
+@pytest.mark.parametrize(
+    ("label", "twin"),
+    [
+        ("Drama", "Dramas"),
+        ("comedy", "Comedies"),
+        ("Movie", "Movies"),
+        ("Sci-Fi & Fantasy", "sci fi and fantasy"),
+        ("SciFi", "Sci-Fi"),
+        ("Café Culture", "Cafe culture"),
+        ("Children's", "Children"),
+        ("Children\u2019s", "Childrens"),
+        ("Women's fiction", "Women: Fiction"),
+    ],
+)
+def test_spellings_of_one_label_are_twins(label, twin):
+    assert find_twins({label: 1, twin: 9, "Other things": 3}) == {label: twin}
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("cs.AI", "cs.AR"),
+        ("1980s", "1990s"),
+        ("C", "C++"),
+        ("lang:c", "lang:c++", "lang:c#"),
+        ("Visual C", "Visual C++"),
+        ("Web C", "Web C#"),
+        ("News", "New"),
+        ("a b", "ab"),
+    ],
+)
+def test_different_labels_are_not_twins(labels):
+    assert find_twins(dict.fromkeys(labels, 1)) == {}

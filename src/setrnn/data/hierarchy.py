@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
@@ -110,11 +110,8 @@ class Hierarchy:
     def close_examples(self, examples: Iterable[Example]) -> Iterator[Example]:
         """Yield documents; if `closes_labels`, each label brings its ancestors."""
         for example in examples:
-            if self.closes_labels:
-                labels = self.close(example.labels)
-                unknown = tuple(each for each in example.unknown if each not in labels)
-                example = replace(example, labels=labels, unknown=unknown)
-            yield example
+            closed = self.close(example.labels) if self.closes_labels else example.labels
+            yield example if closed == example.labels else example.relabel(closed, example.unknown)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""

@@ -287,23 +287,24 @@ def _finish(split: Split, name: str, options: ReadOptions, is_first: bool = Fals
         name = split.files[0].name + (f" (and {n_more} more)" if n_more else "")
 
     def read(bad_rows: BadRows) -> Iterator[Example]:
-        n_before = bad_rows.n_skipped
-        examples = iter(split.read(bad_rows))
-        first = next(examples, None)
-        if first is None:
-            n_bad = bad_rows.n_skipped - n_before
-            if n_bad == 0:
-                raise DataError(f"{name} holds no documents. Add at least one row.")
-            reason = "".join(f" First: {each}" for each in bad_rows.first[n_before:][:1])
-            raise DataError(
-                f"{name} holds no documents that can be read: {n_bad} rows skipped.{reason}"
-            )
-        examples = chain([first], examples)
+        n_before, n_read = bad_rows.n_skipped, 0
+        examples = split.read(bad_rows)
         if options.label_map:
             is_checked = is_first and options.require_labels
             examples = _rename(examples, options.label_map, bad_rows if is_checked else None, name)
-        close = iter if options.hierarchy is None else options.hierarchy.close_examples
-        yield from close(examples)
+        if options.hierarchy is not None:
+            examples = options.hierarchy.close_examples(examples)
+        for example in examples:
+            n_read += 1
+            yield example
+        if n_read:
+            return
+        if not (n_bad := bad_rows.n_skipped - n_before):
+            raise DataError(f"{name} holds no documents. Add at least one row.")
+        reason = "".join(f" First: {each}" for each in bad_rows.first[n_before:][:1])
+        raise DataError(
+            f"{name} holds no documents that can be read: {n_bad} rows skipped.{reason}"
+        )
 
     return replace(split, read=read)
 
@@ -312,17 +313,15 @@ def _rename(
     examples: Iterable[Example], label_map: Mapping[str, str], bad_rows: BadRows | None, name: str
 ) -> Iterator[Example]:
     """Rename the labels of documents; note the labels of the map that none of them has."""
-    unused = dict.fromkeys(label_map)
+    used: set[str] = set()
     for example in examples:
-        for label in example.labels:
-            unused.pop(label, None)
-            unused.pop(label.strip(), None)
-        labels = rename_labels(example.labels, label_map)
+        used.update(example.labels)
         unknown = rename_labels(example.unknown, label_map)
-        kept = tuple(label for label in unknown if label not in labels)  # a given label is known
-        yield replace(example, labels=labels, unknown=kept)
+        yield example.relabel(rename_labels(example.labels, label_map), unknown)
+    used.update([label.strip() for label in used])
+    unused = [shown(label) for label in label_map if label not in used]
     if unused and bad_rows is not None:
-        names = list_some([shown(label) for label in unused], N_SHOWN)
+        names = list_some(unused, N_SHOWN)
         bad_rows.note(f"{name} has none of these labels of the label map: {names}.")
 
 
