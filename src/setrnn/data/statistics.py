@@ -91,20 +91,19 @@ class SplitStatistics:
                 f"predicted: {list_some([*self.unseen_labels], N_NAMES_SHOWN)}."
             )
         if self.n_documents == 0:
-            return [*found, f"{name} has no documents."]
-        counts = (
-            ("has", self.n_empty_texts, " without text, from which nothing can be learned"),
-            (
-                "has",
-                self.n_empty_label_sets,
-                " without labels, which means that no label applies. Remove documents that are "
-                "only unlabelled",
-            ),
-            ("repeats its own texts in", self.n_repeated_texts, ""),
-            ("repeats its own ids in", self.n_repeated_ids, ""),
+            found.append(f"{name} has no documents.")
+        unlabelled = (
+            "has {} without labels, which means that no label applies. Remove documents that are "
+            "only unlabelled."
         )
+        counts = {
+            "has {} without text, from which nothing can be learned.": self.n_empty_texts,
+            unlabelled: self.n_empty_label_sets,
+            "repeats its own texts in {}.": self.n_repeated_texts,
+            "repeats its own ids in {}.": self.n_repeated_ids,
+        }
         found += [
-            f"{name} {verb} {count_of(n, 'document')}{rest}." for verb, n, rest in counts if n
+            f"{name} {text.format(count_of(n, 'document'))}" for text, n in counts.items() if n
         ]
         return found
 
