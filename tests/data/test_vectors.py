@@ -66,15 +66,6 @@ class TestKeeping:
         assert np.array_equal(word_vectors(prepared, SMALL), first)
         assert list(prepared.folder.glob("*word_vectors*")) == [vectors_file(prepared, SMALL)]
 
-    @pytest.mark.parametrize("source", SOURCES)
-    def test_a_failure_leaves_nothing(self, prepared, source):
-        def interrupt(event):
-            raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            word_vectors(prepared, settings_of(source), interrupt)
-        assert list(prepared.folder.glob("*word_vectors*")) == []
-
     @pytest.mark.parametrize("change", ["cut short", "bit", "shape"])
     def test_damage_is_refused_and_what_is_deleted_is_made_again(self, prepared, change):
         whole = word_vectors(prepared, SMALL)
