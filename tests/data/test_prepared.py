@@ -128,7 +128,7 @@ def test_a_folder_too_large_to_be_hashed_at_once_is_hashed_on_request(folder, mo
     whole = tokens.read_bytes()
     flip_bit(tokens, 0, 0)
     open_all(folder)
-    with pytest.raises(DataError, match=r"train/tokens.bin has been changed.*again"):
+    with pytest.raises(DataError, match=r"train/tokens.bin is not as it was written.*again"):
         Prepared(folder).check()
     tokens.write_bytes(whole)
     Prepared(folder).check()

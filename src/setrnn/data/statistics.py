@@ -102,10 +102,8 @@ class SplitStatistics:
             "repeats its own texts in {}.": self.n_repeated_texts,
             "repeats its own ids in {}.": self.n_repeated_ids,
         }
-        found += [
-            f"{name} {text.format(count_of(n, 'document'))}" for text, n in counts.items() if n
-        ]
-        return found
+        said = [text.format(count_of(n, "document")) for text, n in counts.items() if n]
+        return [*found, *(f"{name} {text}" for text in said)]
 
 
 @dataclass(frozen=True)
