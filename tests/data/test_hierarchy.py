@@ -54,11 +54,6 @@ def test_open_sets_are_counted_with_an_example():
     assert "closed upwards" in describe_fit(TREE, [["a", "b"], ["a"]])[-1]
 
 
-def test_parents_that_no_document_has_can_be_added():
-    assert "--close-labels" in describe_fit(TREE, [["c"]])[-1]
-    assert "--close-labels" not in describe_fit(TREE, [["a", "c"]])[-1]
-
-
 def test_a_hierarchy_of_other_labels_is_refused():
     with pytest.raises(DataError, match=r"none of the 1 labels.*'sport'"):
         describe_fit(TREE, [["sport"]])
