@@ -187,7 +187,7 @@ def _open_place(data: str | Path, options: ReadOptions, reader: str | None) -> D
                 f"Only {', '.join(splits)} of {path} are read, not {list_some(unread, N_SHOWN)}. "
                 "To read other files too, name them."
             )
-            splits = {part: _add_note(split, note) for part, split in splits.items()}
+            splits = {part: replace(split, notes=(note,)) for part, split in splits.items()}
         return Dataset(path.resolve().name if path.is_dir() else file_stem(path), place, splits)
 
 
@@ -267,17 +267,8 @@ def _join_datasets(datasets: Sequence[Dataset]) -> dict[str, Split]:
 def join_splits(splits: Sequence[Split]) -> Split:
     """Return a split of the documents of several, one after the other."""
     files = tuple(file for split in splits for file in split.files)
-    return Split(files, lambda bad_rows: chain.from_iterable(s.read(bad_rows) for s in splits))
-
-
-def _add_note(split: Split, note: str) -> Split:
-    """Return a split whose reader also tells something to the user."""
-
-    def read(bad_rows: BadRows) -> Iterator[Example]:
-        bad_rows.note(note)
-        return split.read(bad_rows)
-
-    return replace(split, read=read)
+    notes = tuple(note for split in splits for note in split.notes)
+    return Split(files, lambda rows: chain.from_iterable(s.read(rows) for s in splits), notes)
 
 
 def _finish(split: Split, name: str, options: ReadOptions, is_first: bool = False) -> Split:
@@ -287,6 +278,8 @@ def _finish(split: Split, name: str, options: ReadOptions, is_first: bool = Fals
         name = split.files[0].name + (f" (and {n_more} more)" if n_more else "")
 
     def read(bad_rows: BadRows) -> Iterator[Example]:
+        for note in split.notes:
+            bad_rows.note(note)
         n_before, n_read = bad_rows.n_skipped, 0
         examples = split.read(bad_rows)
         if options.label_map:
@@ -331,9 +324,8 @@ def _nothing_found(path: Path, reader: str | None) -> DataError:
     files = [path] if path.is_file() else sorted(path.iterdir())
     if sheet := next((file for file in files if file.suffix.lower() in SPREADSHEETS), None):
         return DataError(
-            f"{sheet} is a spreadsheet. Save its sheet as CSV and give that file: in Excel, "
-            "File > Save As > CSV UTF-8; in LibreOffice, File > Save As > Text CSV; in pandas, "
-            'pd.read_excel(FILE).to_csv("documents.csv", index=False).'
+            f"{sheet} is a spreadsheet. Save its sheet as CSV and give that file: File > Save As > "
+            "CSV UTF-8 (Excel) or Text CSV (LibreOffice)."
         )
     if path.is_file():
         with_suffix = {name: each.suffixes for name, each in READERS.items() if each.suffixes}
