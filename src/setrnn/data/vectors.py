@@ -26,10 +26,8 @@ from setrnn.data.prepared import UNLABELLED, Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.read.lines import numbered_lines
 from setrnn.data.text.words import (
-    FEATURE_PREFIX,
     SPECIAL_TOKENS,
     UNKNOWN,
-    TextEncoder,
     split_words,
 )
 from setrnn.errors import ConfigError, DataError, MissingExtraError
@@ -107,18 +105,12 @@ def _n_rows(prepared: Prepared) -> int:
     return prepared.encoder.n_tokens + len(prepared.labels)
 
 
-def _n_words(encoder: TextEncoder) -> int:
-    """Return the number of ids below the first feature."""
-    is_feature = (token.startswith(FEATURE_PREFIX) for token in encoder.tokens)
-    return next((i for i, found in enumerate(is_feature) if found), encoder.n_tokens)
-
-
 def _words_and_tags(prepared: Prepared) -> Iterator[tuple[Ragged, Ragged]]:
     """Stream the training documents: rows of words, and rows of features and labels.
 
     Texts without labels follow, if there are any.
     """
-    n_tokens, n_words = prepared.encoder.n_tokens, _n_words(prepared.encoder)
+    n_tokens, n_words = prepared.encoder.n_tokens, prepared.encoder.n_words
     parts = [prepared.split(name) for name in ("train", UNLABELLED) if name in prepared.splits]
     places = [(part, start) for part in parts for start in range(0, len(part), DOCUMENTS_AT_ONCE)]
     for part, start in places:
@@ -145,7 +137,7 @@ def _factorize(prepared: Prepared, settings: VectorSettings, report: Report) -> 
     contexts = np.asarray(counts.sum(0), dtype=np.float32) ** SMOOTHING
     contexts /= max(contexts.sum(), 1e-12)
     weights = np.ones(len(row_totals), dtype=np.float32)
-    weights[_n_words(prepared.encoder) :] = TAG_WEIGHT
+    weights[prepared.encoder.n_words :] = TAG_WEIGHT
     row_of = np.repeat(np.arange(len(row_totals), dtype=np.int32), np.diff(counts.indptr))
     discounts = counts.data / (counts.data + np.float32(DISCOUNT))
     counts.data /= row_totals[row_of] * contexts[counts.indices]
@@ -278,7 +270,7 @@ SOURCES: dict[str, Callable[[Prepared, VectorSettings, Report], Vectors]] = {
 def _read(prepared: Prepared, settings: VectorSettings, report: Report) -> Vectors:
     """Read the vectors of words from a file; compose those that it lacks."""
     encoder, n_special = prepared.encoder, len(SPECIAL_TOKENS)
-    rows = {word: row for row, word in enumerate(encoder.tokens[: _n_words(encoder)])}
+    rows = {word: row for row, word in enumerate(encoder.tokens[: encoder.n_words])}
     file = Path(settings.source).expanduser()
     report(f"reading {file.name}", 0.0)
     vectors, is_found = _read_file(file, rows, settings.dimensions)
@@ -361,7 +353,7 @@ def compose_vectors(prepared: Prepared, words: Vectors, is_new: Mask) -> Vectors
     as the others. Those of features and labels are means of these and of the words of their
     names, which count as much as a few documents, minus the mean of all words.
     """
-    n_words = _n_words(prepared.encoder)
+    n_words = prepared.encoder.n_words
     vectors, is_new = np.array(words[:n_words]), is_new[:n_words]
     is_word = np.arange(n_words) >= len(SPECIAL_TOKENS)
     is_old = is_word & ~is_new
@@ -412,8 +404,8 @@ def _name_words(prepared: Prepared, n_words: int) -> Ragged:
     """Split the names of features and labels ("game::strategy") into words of the vocabulary."""
     tokens, language = prepared.encoder.tokens, prepared.text_settings.language
     rows = {word: row for row, word in enumerate(tokens[:n_words])}
-    features = (token.removeprefix(FEATURE_PREFIX) for token in tokens[n_words:])
-    names = (split_words(name, language) for name in (*features, *prepared.labels.names))
+    all_names = (*prepared.encoder.feature_ids, *prepared.labels.names)
+    names = (split_words(name, language) for name in all_names)
     return Ragged.from_lists([[rows[word] for word in each if word in rows] for each in names])
 
 
