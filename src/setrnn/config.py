@@ -20,7 +20,7 @@ from setrnn.metrics import MEASURES
 
 Settings = TypeVar("Settings")
 
-AUTO, NO_LANGUAGE = "auto", "none"  # of text.language: by a look at the texts, or no list
+AUTO, NO_LANGUAGE = "auto", "none"  # of text.language: detected from the texts, or no list
 WORDS = "words"  # the text.tokenizer of networks over words
 MAX_BEAM_WIDTH = 1_000
 MAX_MEMBERS = 100  # of a mixture
@@ -73,7 +73,7 @@ class TextSettings(Group, prefix="text."):
     max_vocabulary: int = number(50_000, 1, 2_000_000)  # the most words in the vocabulary
     min_count: int = number(2, 1, 1_000_000_000)  # words that occur less often are unknown
     max_features: int = number(20_000, 0, 2_000_000)  # the most features in the vocabulary
-    language: str = AUTO  # of the texts: "auto" (by a look at them), "none", or one such as german
+    language: str = AUTO  # of the texts: "auto" (detected), "none", or one such as german
     stop_words: str = AUTO  # "auto" (those of the language), "none", a language, or a file of words
     # the vocabulary is made from an even sample of this size
     vocabulary_documents: int = number(100_000, 1, 1_000_000_000)

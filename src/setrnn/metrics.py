@@ -1,4 +1,4 @@
-"""Measures of predicted label sets, and of rankings of labels.
+"""Measures of predicted label sets.
 
 All measures are counted on two indicator matrices: documents x labels, of zeros and ones.
 0/0 is 0 for a label (a label that is never right scores nothing) and 1 for a document (nothing to
@@ -91,22 +91,6 @@ class Scores:
         named = asdict(self)
         if not self.n_incomplete:
             del named["n_incomplete"]
-        return named
-
-
-@dataclass(frozen=True)
-class RankingScores:
-    """Precision and nDCG of the first k labels of each ranking, by k."""
-
-    n_documents: int
-    precision: dict[int, float]
-    ndcg: dict[int, float]
-
-    def as_dict(self) -> dict[str, float | int]:
-        """Return the measures by name (`precision@5`), as plain JSON values."""
-        named: dict[str, float | int] = {"n_documents": self.n_documents}
-        named |= {f"precision@{k}": value for k, value in self.precision.items()}
-        named |= {f"ndcg@{k}": value for k, value in self.ndcg.items()}
         return named
 
 
@@ -215,66 +199,18 @@ def document_f1(truth: Indicator, predicted: Indicator) -> Values:
     return _overlap_by_document(*matching_pair(truth, predicted)).f1(empty=1.0)
 
 
-def evaluate_ranking(
-    truth: Indicator, scores: NDArray[Any], ks: Sequence[int] = (1, 3, 5)
-) -> RankingScores:
-    """Compute precision@k and nDCG@k of rankings of labels, as in extreme classification.
-
-    Precision divides the hits among the first k by k, even if a document or the model has fewer
-    than k labels. nDCG divides by the best possible with min(k, true labels) hits. A document
-    without true labels counts 0 in both. Columns of `truth` beyond those of `scores` are labels
-    that the model cannot rank: they are missed.
-
-    Example:
-        >>> truth, scores = np.array([[0, 1, 1]]), np.array([[0.2, 0.9, 0.1]])
-        >>> evaluate_ranking(truth, scores, ks=(1, 2)).precision
-        {1: 1.0, 2: 0.5}
-    """
-    scores = np.asarray(scores)
-    if not ks or min(ks) < 1:
-        raise DataError(f"The k of precision@k must be 1 or more, got {list(ks)}.")
-    if scores.ndim != 2 or scores.shape[1] == 0:
-        raise DataError(f"scores must be documents x labels, got the shape {scores.shape}.")
-    if scores.shape[0] != truth.shape[0] or scores.shape[1] > truth.shape[1]:
-        raise DataError(
-            f"truth is {truth.shape}, scores are {scores.shape}: "
-            "both must have the same documents, and truth at least the same labels."
-        )
-    true_sets = as_indicator(truth, "truth")
-    depth = min(max(ks), scores.shape[1])  # D labels are ranked
-    hits = np.take_along_axis(true_sets.toarray(), top_labels(scores, depth), axis=1)  # (n, D)
-    discounts = 1 / np.log2(np.arange(max(ks)) + 2)
-    gains = (hits * discounts[:depth]).cumsum(axis=1)  # (n, D)
-    best_gains = np.concatenate([[0.0], discounts.cumsum()])  # by number of true labels found
-    n_true = np.diff(true_sets.indptr)  # (n,)
-    return RankingScores(
-        n_documents=len(scores),
-        precision={k: float(hits[:, :k].sum() / (k * len(scores))) for k in ks},
-        ndcg={
-            k: float(
-                _ratio(gains[:, min(k, depth) - 1], best_gains[np.minimum(n_true, k)], 0.0).mean()
-            )
-            for k in ks
-        },
-    )
-
-
 def top_labels(scores: NDArray[Any], k: int) -> NDArray[np.intp]:
     """Return the k best labels of each document, (n, k), from scores (n, L); k is at most L.
 
     Equal scores are ranked by label index. The best label is taken k times: this is faster than a
     partial sort up to a k of about 50.
     """
-    if not np.issubdtype(scores.dtype, np.floating):
-        scores = scores.astype(np.float64)
     # -inf marks taken labels, so no score may be -inf.
     left = np.maximum(scores, np.finfo(scores.dtype).min)
     ranked = np.empty((len(scores), k), dtype=np.intp)
     documents = np.arange(len(scores))
     for rank in range(k):
-        ranked[:, rank] = left.argmax(axis=1)  # the first of equal scores; NaN before all
-        if np.isnan(left[documents, ranked[:, rank]]).any():
-            raise DataError("The scores to rank must be numbers, but some are NaN.")
+        ranked[:, rank] = left.argmax(axis=1)  # the first of equal scores
         left[documents, ranked[:, rank]] = -np.inf
     return ranked
 

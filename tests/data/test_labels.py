@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setrnn.data.labels import LabelVocabulary, distinct_sets, find_twins
+from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ModelError
 
@@ -70,38 +70,3 @@ def test_distinct_sets_are_counted_in_order_of_first_appearance(rows):
         expected[row] = expected.get(row, 0) + 1
     assert [tuple(row.tolist()) for row in support] == list(expected)
     assert counts.tolist() == list(expected.values())
-
-
-@pytest.mark.parametrize(
-    ("label", "twin"),
-    [
-        ("Drama", "Dramas"),
-        ("comedy", "Comedies"),
-        ("Movie", "Movies"),
-        ("Sci-Fi & Fantasy", "sci fi and fantasy"),
-        ("SciFi", "Sci-Fi"),
-        ("Café Culture", "Cafe culture"),
-        ("Children's", "Children"),
-        ("Children\u2019s", "Childrens"),
-        ("Women's fiction", "Women: Fiction"),
-    ],
-)
-def test_spellings_of_one_label_are_twins(label, twin):
-    assert find_twins({label: 1, twin: 9, "Other things": 3}) == {label: twin}
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        ("cs.AI", "cs.AR"),
-        ("1980s", "1990s"),
-        ("C", "C++"),
-        ("lang:c", "lang:c++", "lang:c#"),
-        ("Visual C", "Visual C++"),
-        ("Web C", "Web C#"),
-        ("News", "New"),
-        ("a b", "ab"),
-    ],
-)
-def test_different_labels_are_not_twins(labels):
-    assert find_twins(dict.fromkeys(labels, 1)) == {}

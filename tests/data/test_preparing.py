@@ -15,10 +15,6 @@ from setrnn.errors import DataError
 EVERY_WORD = TextSettings(min_count=1, stop_words="none")
 
 
-def set_batch(monkeypatch, size):
-    monkeypatch.setattr(preparing, "BATCH", size)
-
-
 def prepared_from(folder, text_settings=EVERY_WORD, **splits):
     streams = {name: partial(iter, examples) for name, examples in splits.items()}
     return prepare(streams, folder, "small", text_settings, {})
@@ -59,11 +55,11 @@ def test_frequent_features_are_tokens_and_rare_ones_are_not(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("batch", [1, 2, 7, 299, 300, 301])
+@pytest.mark.parametrize("batch", [1, 299, 300])
 def test_where_batches_end_changes_nothing(
     small_prepared, small_examples, tmp_path, monkeypatch, batch
 ):
-    set_batch(monkeypatch, batch)
+    monkeypatch.setattr(preparing, "BATCH", batch)
     again = prepared_from(tmp_path / "p", TextSettings(), **small_examples)
     for file in small_prepared.folder.rglob("*"):
         if file.suffix == ".bin" or file.name in ("tokenizer.json", "labels.json"):

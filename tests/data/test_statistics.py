@@ -9,7 +9,7 @@ from rich.console import Console
 
 from setrnn.cli.tables import statistics_tables
 from setrnn.data.example import Example
-from setrnn.data.statistics import dataset_statistics
+from setrnn.data.statistics import dataset_statistics, find_twins
 
 examples_of_a_split = st.lists(
     st.builds(
@@ -103,19 +103,6 @@ def test_lengths_equal_those_of_numpy(lengths):
     assert found.max == max(lengths)
 
 
-def test_order_of_documents_changes_nothing():
-    examples = [Example(str(n % 7), f"text {n % 5}", ("abcd"[n % 4], "e")) for n in range(30)]
-    one = dataset_statistics({"train": examples, "test": examples[:3]})
-    other = dataset_statistics({"train": examples[::-1], "test": examples[:3]})
-    assert one == other
-
-
-def rendered(statistics, width=200):
-    console = Console(file=io.StringIO(), width=width)
-    console.print(statistics_tables(statistics))
-    return console.file.getvalue()
-
-
 def test_warnings_name_what_to_act_on(statistics):
     assert [warning.split(",")[0].split(":")[0] for warning in statistics.warnings()] == [
         "train has 1 document without text",
@@ -131,6 +118,43 @@ def test_warnings_name_what_to_act_on(statistics):
 
 def test_names_that_look_like_markup_are_shown_as_they_are():
     example = Example("1", "text", ("[bold]", "[/x]"))
-    shown = rendered(dataset_statistics({"[/x]": [example]}))
+    console = Console(file=io.StringIO(), width=200)
+    console.print(statistics_tables(dataset_statistics({"[/x]": [example]})))
+    shown = console.file.getvalue()
     assert "[bold]" in shown
     assert shown.count("[/x]") >= 3
+
+
+@pytest.mark.parametrize(
+    ("label", "twin"),
+    [
+        ("Drama", "Dramas"),
+        ("comedy", "Comedies"),
+        ("Movie", "Movies"),
+        ("Sci-Fi & Fantasy", "sci fi and fantasy"),
+        ("SciFi", "Sci-Fi"),
+        ("Café Culture", "Cafe culture"),
+        ("Children's", "Children"),
+        ("Children\u2019s", "Childrens"),
+        ("Women's fiction", "Women: Fiction"),
+    ],
+)
+def test_spellings_of_one_label_are_twins(label, twin):
+    assert find_twins({label: 1, twin: 9, "Other things": 3}) == {label: twin}
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("cs.AI", "cs.AR"),
+        ("1980s", "1990s"),
+        ("C", "C++"),
+        ("lang:c", "lang:c++", "lang:c#"),
+        ("Visual C", "Visual C++"),
+        ("Web C", "Web C#"),
+        ("News", "New"),
+        ("a b", "ab"),
+    ],
+)
+def test_different_labels_are_not_twins(labels):
+    assert find_twins(dict.fromkeys(labels, 1)) == {}

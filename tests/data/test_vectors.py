@@ -66,15 +66,6 @@ class TestKeeping:
         assert np.array_equal(word_vectors(prepared, SMALL), first)
         assert list(prepared.folder.glob("*word_vectors*")) == [vectors_file(prepared, SMALL)]
 
-    @pytest.mark.parametrize("source", SOURCES)
-    def test_a_failure_leaves_nothing(self, prepared, source):
-        def interrupt(event):
-            raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            word_vectors(prepared, settings_of(source), interrupt)
-        assert list(prepared.folder.glob("*word_vectors*")) == []
-
     @pytest.mark.parametrize("change", ["cut short", "bit", "shape"])
     def test_damage_is_refused_and_what_is_deleted_is_made_again(self, prepared, change):
         whole = word_vectors(prepared, SMALL)
@@ -131,12 +122,12 @@ class TestLearning:
         assert vectors.shape == (prepared.encoder.n_tokens + len(prepared.labels), 8)
 
     def test_chunks_of_documents_change_nothing(self, prepared, monkeypatch, source):
-        # With fewer dimensions, those of equal singular values are chosen by rounding errors.
-        every = settings_of(source, dimensions=40)
-        whole = word_vectors(prepared, every)
-        vectors_file(prepared, every).unlink()
+        settings = settings_of(source, dimensions=20)  # all that the counts have
+        whole = word_vectors(prepared, settings)
+        vectors_file(prepared, settings).unlink()
         monkeypatch.setattr("setrnn.data.vectors.DOCUMENTS_AT_ONCE", 3)
-        again = word_vectors(prepared, every)
+        again = word_vectors(prepared, settings)
+        # Singular vectors of equal singular values may turn; products of the rows stay.
         assert np.allclose(again @ again.T, whole @ whole.T, atol=1e-5)
 
 
@@ -241,8 +232,6 @@ WORDS = [
     ("aria", [-3.0, 0.75, 1.0]),
     ("Tenor", [0.5, 0.5, 0.5]),
     ("keen", [4.0, 0.0, 0.0]),
-    ("1", [1.0, 1.0, 0.0]),
-    ("2", [0.0, 1.0, 1.0]),
 ]
 FORMATS = {
     "glove.txt": text_file(WORDS),
@@ -280,13 +269,11 @@ class TestFiles:
         assert vectors[row_of(prepared, "goal")].tolist() == [3, 3, 3]
         assert vectors[row_of(prepared, "tenor")].tolist() == [5, 5, 5]
 
-    def test_numbers_are_the_mean_of_the_digits_and_the_unknown_word_of_all(
-        self, prepared, tmp_path
-    ):
+    def test_the_unknown_word_and_numbers_are_the_mean_of_all_words(self, prepared, tmp_path):
         vectors = from_file(prepared, tmp_path, FORMATS["glove.txt"])
-        assert vectors[2].tolist() == [0.5, 1, 0.5]
         ours = [np.array(dict(WORDS)[word]) for word in ("goal", "soprano", "aria", "Tenor")]
         assert vectors[1] == pytest.approx(np.mean(ours, axis=0))
+        assert np.array_equal(vectors[1], vectors[2])
         unknown = text_file([*WORDS, ("<unk>", [7, 7, 7])])
         assert from_file(prepared, tmp_path, unknown, "unk.txt")[1].tolist() == [7, 7, 7]
 

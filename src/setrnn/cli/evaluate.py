@@ -24,7 +24,6 @@ from setrnn.cli.tables import (
     accepted_table,
     hierarchical_table,
     label_scores_table,
-    make_table,
     measures_table,
 )
 from setrnn.cli.terminal import show, stdout, warn, write_json
@@ -129,12 +128,6 @@ def _show_measures(
         show(_describe_rules(rows, own))
     if evaluation.hierarchical is not None:
         stdout.print(hierarchical_table(rows))
-    ranks = {
-        name.replace("ndcg", "nDCG"): f"{value:.3f}"
-        for name, value in evaluation.ranking.as_dict().items()
-        if "@" in name
-    }
-    stdout.print(make_table("Labels ranked by probability", [*ranks], [[*ranks.values()]]))
 
 
 def _show_accepted(accepted: AcceptedScores, target: float) -> None:

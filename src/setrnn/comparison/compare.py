@@ -300,7 +300,7 @@ def describe(prepared: Prepared) -> Comparison:
     return Comparison(
         data=prepared.name,
         data_hash=settings_hash(prepared.description),
-        synthetic=bool(prepared.description["source"].get("synthetic")),
+        synthetic=prepared.is_synthetic,
         n_documents=dict(n_documents),
         valid_is_cut=prepared.valid_is_cut,
         labels=(*prepared.labels.names, *prepared.unseen_labels),

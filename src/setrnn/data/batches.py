@@ -134,7 +134,7 @@ class TrainingDocuments:
             batch = replace(batch, log_odds=torch.from_numpy(self.log_odds[rows]))
         if self.incomplete is not None:
             part = self.incomplete.rows(rows)
-            if not part.is_complete.all():
+            if len(part.unknown.values):
                 batch = replace(batch, log_weights=torch.from_numpy(part.log_weights()))
         return batch if self.targets is None else self.targets.of(batch)
 

@@ -120,16 +120,10 @@ def open_prepared(
     folder: Path | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> Prepared:
-    """Return the prepared form of a DATA argument; make it if it does not exist.
+    """Return the prepared form of a DATA argument; make it in `folder` if it does not exist.
 
-    If another process is making it, wait and open what that process made: a folder that is
-    complete is never replaced, since others may be reading it.
-
-    Args:
-        source: a prepared folder, or any data.
-        settings: how texts become words.
-        folder: the folder of prepared folders; the cache if not given.
-        on_progress: called with the progress and with notes for the user.
+    Without `folder`, that is the cache. If another process is making it, wait and open what that
+    process made: a folder that is complete is never replaced, since others may be reading it.
     """
     place = source.prepared_folder
     if place is not None:
@@ -177,10 +171,13 @@ def _prepare(
             target,
             dataset.name,
             settings,
-            {"data": dataset.name, "synthetic": source.places == (EMBEDDED,)},
+            {
+                "n_skipped_rows": bad_rows.n_skipped,
+                "synthetic": source.places == (EMBEDDED,),
+                "valid_is_cut": is_cut,
+            },
             on_progress,
             hierarchy=source.options.hierarchy,
-            about={"n_skipped_rows": bad_rows.n_skipped, "valid_is_cut": is_cut},
         )
     for text in bad_rows.notes:
         log.info(text)

@@ -10,7 +10,7 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -197,29 +197,6 @@ def seal_file(file: Path) -> dict[str, Any]:
     return {"bytes": file.stat().st_size, "blake2b": file_hash(file)}
 
 
-def seal_folder(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the size and the hash of every file in a folder, by its path there."""
-    files = sorted(file for file in folder.rglob("*") if file.is_file())
-    return {file.relative_to(folder).as_posix(): seal_file(file) for file in files}
-
-
-def find_damage(
-    folder: Path, seals: Mapping[str, Mapping[str, Any]], is_hashed: Callable[[str], bool]
-) -> Iterator[str]:
-    """Yield what is wrong with each damaged file: its size, or its content if it is hashed."""
-    for name, seal in seals.items():
-        try:
-            n_bytes = (folder / name).stat().st_size
-            if n_bytes != seal["bytes"]:
-                yield f"{name} has {n_bytes:,} bytes instead of {seal['bytes']:,}"
-            elif is_hashed(name) and file_hash(folder / name) != seal["blake2b"]:
-                yield f"{name} has been changed"
-        except FileNotFoundError:
-            yield f"{name} is missing"
-        except OSError as error:
-            yield f"{name} cannot be read ({error.strerror})"
-
-
 def recovered(target: Path) -> Path:
     """Return `target`, restored first if a killed process left it under its temporary name."""
     previous = _previous(target.resolve())
@@ -255,11 +232,8 @@ def _keep_permissions(target: Path, temporary: Path) -> None:
         return
     mode = stat.S_IMODE(target.stat().st_mode)
     for file in temporary.rglob("*"):
-        old = target / file.relative_to(temporary)
-        if old.exists():
-            file.chmod(stat.S_IMODE(old.stat().st_mode))
-        else:
-            file.chmod(stat.S_IMODE(file.stat().st_mode) & mode)
+        old, its_mode = target / file.relative_to(temporary), file.stat().st_mode & mode
+        file.chmod(stat.S_IMODE(old.stat().st_mode if old.exists() else its_mode))
     temporary.chmod(mode)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from setrnn.errors import DataError
@@ -69,6 +69,11 @@ class Example:
     def is_incomplete(self) -> bool:
         """Whether some label may or may not belong to the document."""
         return bool(self.unknown) or not self.complete
+
+    def relabel(self, labels: tuple[str, ...], unknown: tuple[str, ...]) -> Example:
+        """Return the document with other labels; those that are given are not unknown."""
+        unknown = tuple(label for label in unknown if label not in labels)
+        return replace(self, labels=labels, unknown=unknown)
 
 
 def name_example(examples: Sequence[Example], index: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
@@ -110,11 +110,8 @@ class Hierarchy:
     def close_examples(self, examples: Iterable[Example]) -> Iterator[Example]:
         """Yield documents; if `closes_labels`, each label brings its ancestors."""
         for example in examples:
-            if self.closes_labels:
-                labels = self.close(example.labels)
-                unknown = tuple(each for each in example.unknown if each not in labels)
-                example = replace(example, labels=labels, unknown=unknown)
-            yield example
+            closed = self.close(example.labels) if self.closes_labels else example.labels
+            yield example if closed == example.labels else example.relabel(closed, example.unknown)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
@@ -163,8 +160,7 @@ def describe_fit(hierarchy: Hierarchy, label_sets: Sequence[Collection[str]]) ->
     """
     labels = Counter(chain.from_iterable(label_sets))
     gaps = list_open(hierarchy, label_sets, labels)
-    above = [hierarchy.ancestors(name) for name in labels]
-    n_below = sum(any(a in labels for a in row) for row in above)
+    n_below = sum(any(a in labels for a in hierarchy.ancestors(name)) for name in labels)
     unknown = [label for label in hierarchy.labels if label not in labels]
     if len(unknown) == len(hierarchy.labels):
         most_frequent = max(labels, key=labels.__getitem__, default="")
@@ -176,13 +172,13 @@ def describe_fit(hierarchy: Hierarchy, label_sets: Sequence[Collection[str]]) ->
     lines = []
     if unknown:
         some = list_some([*map(shown, unknown)], N_SHOWN)
-        lines.append(f"The hierarchy names labels that no training document has: {some}.")
+        lines.append(
+            f"The hierarchy names labels that no training document has: {some}. They are not "
+            "predicted."
+        )
     text = f"Hierarchy: {n_below:,} of {len(labels):,} labels are below another. "
     if not gaps:
-        text += "The training labels are closed upwards, so predictions are too."
-        if any(a not in labels for row in above for a in row):
-            text += f" But parents that no document has are not predicted: {CLOSE_ADVICE}"
-        return [*lines, text]
+        return [*lines, f"{text}The training labels are closed upwards, so predictions are too."]
     child, parent = map(shown, gaps[0])
     return [
         *lines,

@@ -1,10 +1,9 @@
-"""The labels of a model, most frequent first and those added later last; spellings of one label."""
+"""The labels of a model: most frequent first, those added later last."""
 
 from __future__ import annotations
 
 import json
-import re
-import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,9 +15,6 @@ from setrnn.data.ragged import Ragged
 from setrnn.errors import ModelError
 
 MOST_LABELS = 1_000_000  # of a list that is read
-
-_WORD = re.compile(r"[^\W_]+[+#]*")  # C, C++ and C# are three
-_POSSESSIVE = re.compile(r"['\u2019]s\b")
 
 
 @dataclass(frozen=True)
@@ -43,11 +39,9 @@ class LabelVocabulary:
         return cls(tuple(name for name, _ in ranked), tuple(count for _, count in ranked))
 
     def extend(self, counts: Mapping[str, int], keeps_counts: bool) -> LabelVocabulary:
-        """Add labels after those that are there, which keep their ids.
+        """Add the labels of documents after those that are there, which keep their ids.
 
-        Args:
-            counts: how often each label occurs in documents.
-            keeps_counts: whether these documents are added to those counted before, or are all.
+        With `keeps_counts`, these documents are added to those counted before.
 
         Example:
             >>> labels = LabelVocabulary(("markets", "economy"), (5, 2))
@@ -107,42 +101,5 @@ class LabelVocabulary:
 
 def distinct_sets(label_sets: Ragged) -> tuple[Ragged, np.ndarray]:
     """Return the distinct label sets, in order of first appearance, and their counts."""
-    counts: dict[bytes, int] = {}
-    for row in label_sets:
-        key = np.asarray(row, dtype=np.int32).tobytes()
-        counts[key] = counts.get(key, 0) + 1
-    rows = [np.frombuffer(key, dtype=np.int32).tolist() for key in counts]
-    return Ragged.from_lists(rows), np.fromiter(counts.values(), dtype=np.int64)
-
-
-def find_twins(label_counts: Mapping[str, int]) -> dict[str, str]:
-    """Return labels that are probably spellings of another: a map to the most frequent of them.
-
-    Case, accents, punctuation, spaces, plural endings and the 's of Children's are not compared;
-    the signs of C++ and C# are.
-
-    Example:
-        >>> find_twins({"Drama": 40, "Dramas": 90, "drama ": 1, "TV Shows": 3, "Sci-Fi": 1})
-        {'Drama': 'Dramas', 'drama ': 'Dramas'}
-    """
-    groups: dict[str, list[str]] = {}
-    for label in sorted(label_counts, key=lambda label: (-label_counts[label], label)):
-        groups.setdefault(_plain(label), []).append(label)
-    return {other: kept for kept, *others in groups.values() for other in others}
-
-
-def _plain(label: str) -> str:
-    """Return what spellings of one label share."""
-    plain = unicodedata.normalize("NFKD", label.casefold().replace("&", " and "))
-    letters = "".join(each for each in plain if not unicodedata.combining(each))
-    words = _WORD.findall(_POSSESSIVE.sub("", letters))
-    joined = "".join(_singular(word) for word in words if word != "and")
-    # Short names and names with digits are often codes, of which each letter counts.
-    return joined if joined.isalpha() and len(joined) > 3 else label.strip()
-
-
-def _singular(word: str) -> str:
-    if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
-        word = word[:-1]
-    # Comedies and comedy, movies and movie.
-    return f"{word[:-2]}y" if len(word) > 3 and word.endswith("ie") else word
+    counts = Counter(tuple(row.tolist()) for row in label_sets)
+    return Ragged.from_lists(list(counts)), np.fromiter(counts.values(), dtype=np.int64)

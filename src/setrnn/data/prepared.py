@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.config import TextSettings, from_dict, settings_hash
-from setrnn.data.disk import find_damage, seal_folder
+from setrnn.data.disk import seal_file
 from setrnn.data.example import Example
 from setrnn.data.hierarchy import Hierarchy, list_open
 from setrnn.data.labels import LabelVocabulary, distinct_sets
@@ -43,7 +43,7 @@ from setrnn.data.text_hashes import Hashes, hash_texts
 from setrnn.data.unknown import ALL_OTHERS, mark_unknown
 from setrnn.errors import DataError
 
-FORMAT = 6
+FORMAT = 7
 DESCRIPTION_FILE, HASHES_FILE = "prepared.json", "text_hashes.bin"
 HIERARCHY = "hierarchy"
 UNLABELLED = "unlabelled"  # a split of texts without labels, for a student
@@ -96,8 +96,9 @@ class Prepared:
         splits: the names of the splits.
         text_settings: the settings that texts were processed with.
         language_note: the language of the texts, and whether stop words are removed.
-        n_skipped_rows: the number of rows that could not be read and were skipped.
         unseen_labels: labels of valid and test that train lacks; their ids follow the others.
+        n_skipped_rows: the number of rows that could not be read and were skipped.
+        is_synthetic: whether the documents are those of the embedded corpus.
         valid_is_cut: whether the valid split was cut from train because the data had none.
 
     Example:
@@ -119,8 +120,9 @@ class Prepared:
         self.splits: list[str] = list(description["n_documents"])
         self.text_settings = from_dict(TextSettings, description["text"])
         self.language_note: str = description.get("language", "")
-        self.n_skipped_rows: int = description["n_skipped_rows"]
         self.unseen_labels: list[str] = description["unseen_labels"]
+        self.n_skipped_rows: int = description.get("n_skipped_rows", 0)
+        self.is_synthetic: bool = description.get("synthetic", False)
         self.valid_is_cut: bool = description.get("valid_is_cut", False)
 
     def check(self) -> None:
@@ -130,8 +132,15 @@ class Prepared:
             self.split(name)
 
     def _refuse_damage(self, is_hashed: Callable[[str], bool]) -> None:
-        for problem in find_damage(self.folder, self.description["files"], is_hashed):
-            raise DataError(f"{self.folder} is damaged: {problem}. {AGAIN}")
+        for name, seal in self.description["files"].items():
+            file = self.folder / name
+            try:
+                is_whole = file.stat().st_size == seal["bytes"]
+                is_whole = is_whole and (not is_hashed(name) or seal_file(file) == seal)
+            except OSError as error:
+                raise _damaged(self.folder, name, f"cannot be read: {error.strerror}") from error
+            if not is_whole:
+                raise _damaged(self.folder, name)
 
     @cached_property
     def encoder(self) -> TextEncoder:
@@ -146,8 +155,8 @@ class Prepared:
     @property
     def n_windows(self) -> dict[str, dict[int, int]]:
         """The number of documents of each split by the windows that their whole text fills."""
-        found: dict[str, dict[str, int]] = self.description["n_windows"]
-        return {name: {int(n): count for n, count in each.items()} for name, each in found.items()}
+        found = self.description["n_windows"].items()
+        return {split: {int(n): count for n, count in each.items()} for split, each in found}
 
     @cached_property
     def hierarchy(self) -> Hierarchy | None:
@@ -188,7 +197,7 @@ class Prepared:
             }
             is_sound = all(rows[kind].is_sound(*limits[kind]) for kind in rows)
             lengths = {len(hashes), *map(len, rows.values())}
-            if not is_sound or lengths != {n_documents[name]} or not rows["label"].holds_sets():
+            if not is_sound or lengths != {n_documents[name]}:
                 raise _damaged(self.folder, name)
             self._checked.add(name)
         unknown = rows["unknown"] if len(rows["unknown"].values) else None
@@ -259,13 +268,15 @@ def _open_array(file: Path, dtype: type[np.generic]) -> npt.NDArray[Any]:
     return np.memmap(file, dtype=dtype, mode="r")
 
 
-def _damaged(folder: Path, name: str) -> DataError:
-    return DataError(f"{folder} is damaged: {name} is not as it was written. {AGAIN}")
+def _damaged(folder: Path, name: str, problem: str = "is not as it was written") -> DataError:
+    return DataError(f"{folder} is damaged: {name} {problem}. {AGAIN}")
 
 
 def write_description(folder: Path, description: dict[str, Any]) -> None:
     """Write the description of a prepared folder, with the seals of the files that it holds."""
-    values = {"format": FORMAT, **description, "files": seal_folder(folder)}
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    seals = {file.relative_to(folder).as_posix(): seal_file(file) for file in files}
+    values = {"format": FORMAT, **description, "files": seals}
     values["seal"] = settings_hash(values)
     text = json.dumps(values, indent=2, ensure_ascii=False)
     (folder / DESCRIPTION_FILE).write_text(text, encoding="utf-8")

@@ -13,7 +13,7 @@ from functools import partial
 from heapq import nsmallest
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from tokenizers import Encoding
 
@@ -59,11 +59,10 @@ def prepare(
     target: Path,
     name: str,
     settings: TextSettings,
-    source: Mapping[str, Any],
+    about: Mapping[str, Any],
     on_progress: OnProgress = ignore_progress,
     known: Vocabulary | None = None,
     hierarchy: Hierarchy | None = None,
-    about: Mapping[str, Any] | None = None,
 ) -> Prepared:
     """Write the prepared form of documents to `target`, completely or not at all.
 
@@ -72,11 +71,11 @@ def prepare(
         target: the folder to write.
         name: the name of the dataset.
         settings: how texts become words.
-        source: where the data came from, kept in the description.
+        about: what else is known of the documents, such as the number of rows that were skipped:
+            kept in the description.
         on_progress: called with the number of documents that are done.
         known: the vocabulary of a model, to which that of the data is added.
         hierarchy: the parents of labels. Labels of the documents are not changed.
-        about: more values of the description: the rows that were skipped, whether valid was cut.
 
     Example:
         >>> import tempfile
@@ -94,10 +93,10 @@ def prepare(
         )
     with whole_folder(target) as folder:
         counted = (splits[each]() for each in ("train", UNLABELLED) if each in splits)
-        found = _learn_vocabulary(
+        vocabulary, settings, language_note = _learn_vocabulary(
             chain.from_iterable(counted), settings, known, count_up("vocabulary", on_progress)
         )
-        encoder, labels = found.encoder, found.labels
+        encoder, labels = vocabulary.encoder, vocabulary.labels
         encoder.save(folder / "tokenizer.json")
         labels.save(folder / "labels.json")
         label_ids, n_documents, n_windows = dict(labels.index), {}, {}
@@ -113,29 +112,18 @@ def prepare(
             n_windows[split] = {str(n): windows[n] for n in sorted(windows)}
         description = {
             "name": name,
-            "source": dict(source),
-            "n_skipped_rows": 0,
+            **about,
             **({} if hierarchy is None else {HIERARCHY: hierarchy.as_dict()}),
-            "language": found.language_note,
-            "text": to_dict(found.settings),
+            "language": language_note,
+            "text": to_dict(settings),
             "n_documents": n_documents,
             "n_windows": n_windows,
             "n_tokens": encoder.n_tokens,
             "n_labels": len(labels),
             "unseen_labels": list(label_ids)[len(labels) :],
-            **(about or {}),
         }
         write_description(folder, description)
     return Prepared(target)
-
-
-class _Learned(NamedTuple):
-    """What the first pass finds."""
-
-    encoder: TextEncoder
-    labels: LabelVocabulary
-    settings: TextSettings  # with the language of the texts
-    language_note: str
 
 
 def _learn_vocabulary(
@@ -143,8 +131,11 @@ def _learn_vocabulary(
     settings: TextSettings,
     known: Vocabulary | None,
     report: Callable[[int], object],
-) -> _Learned:
-    """Find the language, the words and the labels of documents; a model's own come first."""
+) -> tuple[Vocabulary, TextSettings, str]:
+    """Find the words and the labels of documents; a model's own come first.
+
+    Also return the settings with the language of the texts, and a note on it.
+    """
     label_counts, feature_counts = Counter[str](), Counter[str]()
     n_characters = 20 * settings.max_words * settings.windows  # that are read of a text
 
@@ -167,7 +158,7 @@ def _learn_vocabulary(
             tokenizer = extend_tokenizer(encoder, words, frequent, settings)
             encoder = replace(encoder, tokenizer=tokenizer)
         labels = known.labels.extend(label_counts, keeps_counts=not known.adds_words)
-        return _Learned(encoder, labels, settings, "")
+        return Vocabulary(encoder, labels), settings, ""
     settings, language = settle_language(texts, settings)
     if settings.tokenizer == WORDS:
         tokenizer = learn_tokenizer(texts, frequent, settings)
@@ -175,7 +166,7 @@ def _learn_vocabulary(
     else:
         encoder = pretrained_encoder(settings)
     labels = LabelVocabulary.from_counts(label_counts)
-    return _Learned(encoder, labels, settings, language.describe())
+    return Vocabulary(encoder, labels), settings, language.describe()
 
 
 def _encode(

@@ -67,9 +67,7 @@ class Ragged:
 
     def check_ids(self, n_ids: int) -> None:
         """Raise ValueError if the offsets do not fit, or a value is not an id below `n_ids`."""
-        is_flat = self.offsets.ndim == self.values.ndim == 1
-        has_types = self.offsets.dtype == np.int64 and self.values.dtype.kind in "iu"
-        if not (is_flat and has_types and self.is_sound(0, n_ids)):
+        if not self.is_sound(0, n_ids):
             raise ValueError(f"rows of ids do not fit, or hold ids that are not below {n_ids:,}")
 
     def __len__(self) -> int:
@@ -104,6 +102,10 @@ class Ragged:
         Unsound rows would be read from other places of the memory.
         """
         offsets, values = self.offsets, self.values
+        if offsets.ndim != 1 or values.ndim != 1:
+            return False
+        if offsets.dtype != np.int64 or values.dtype.kind not in "iu":
+            return False
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(values):
             return False
         for start in range(0, len(self), CHECKED_AT_ONCE):
@@ -112,17 +114,6 @@ class Ragged:
         for start in range(0, len(values), CHECKED_AT_ONCE):
             piece = values[start : start + CHECKED_AT_ONCE]
             if piece.min() < least or piece.max() >= end:
-                return False
-        return True
-
-    def holds_sets(self) -> bool:
-        """Return whether the values of each row ascend, as those of a label set do."""
-        for start in range(0, len(self), CHECKED_AT_ONCE):
-            part = self.rows(start, min(start + CHECKED_AT_ONCE, len(self)))
-            is_above = np.diff(part.values) > 0
-            starts = part.offsets[(part.offsets > 0) & (part.offsets < len(part.values))]
-            is_above[starts - 1] = True  # between two rows
-            if not is_above.all():
                 return False
         return True
 

@@ -146,11 +146,6 @@ def stratified_split(
         raise DataError(f"{n_documents} documents cannot make {len(shares)} parts.")
     generator = np.random.default_rng(seed)
     groups = np.arange(n_documents) if groups is None else np.asarray(groups)
-    if groups.shape != (n_documents,):
-        raise DataError(
-            f"groups must hold one value for each of the {n_documents} documents, "
-            f"got the shape {groups.shape}."
-        )
     unit_of_document = np.unique(groups, return_inverse=True)[1]  # (N,)
     unit_sizes = np.bincount(unit_of_document)  # (U,)
     membership = _membership(label_sets, unit_of_document, len(unit_sizes))  # (U, L)

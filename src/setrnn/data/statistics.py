@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -13,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from setrnn.data.example import Example
-from setrnn.data.labels import find_twins
 from setrnn.data.streaming import batched
 from setrnn.data.text.languages import (
     MAX_CHARACTERS,
@@ -27,6 +28,9 @@ from setrnn.errors import count_of, list_some
 N_NAMES_SHOWN = 8  # labels in a warning
 DOCUMENTS_AT_ONCE = 4_096
 TRAIN = "train"
+
+_WORD = re.compile(r"[^\W_]+[+#]*")  # C, C++ and C# are three
+_POSSESSIVE = re.compile(r"['\u2019]s\b")
 
 
 @dataclass(frozen=True)
@@ -87,22 +91,19 @@ class SplitStatistics:
                 f"predicted: {list_some([*self.unseen_labels], N_NAMES_SHOWN)}."
             )
         if self.n_documents == 0:
-            return [*found, f"{name} has no documents."]
-        counts = (
-            ("has", self.n_empty_texts, " without text, from which nothing can be learned"),
-            (
-                "has",
-                self.n_empty_label_sets,
-                " without labels, which means that no label applies. Remove documents that are "
-                "only unlabelled",
-            ),
-            ("repeats its own texts in", self.n_repeated_texts, ""),
-            ("repeats its own ids in", self.n_repeated_ids, ""),
+            found.append(f"{name} has no documents.")
+        unlabelled = (
+            "has {} without labels, which means that no label applies. Remove documents that are "
+            "only unlabelled."
         )
-        found += [
-            f"{name} {verb} {count_of(n, 'document')}{rest}." for verb, n, rest in counts if n
-        ]
-        return found
+        counts = {
+            "has {} without text, from which nothing can be learned.": self.n_empty_texts,
+            unlabelled: self.n_empty_label_sets,
+            "repeats its own texts in {}.": self.n_repeated_texts,
+            "repeats its own ids in {}.": self.n_repeated_ids,
+        }
+        said = [text.format(count_of(n, "document")) for text, n in counts.items() if n]
+        return [*found, *(f"{name} {text}" for text in said)]
 
 
 @dataclass(frozen=True)
@@ -210,3 +211,36 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
         n_incomplete=n_incomplete,
     )
     return _Counted(statistics, text_hashes, set_hashes, [text for _, text in sample])
+
+
+def find_twins(label_counts: Mapping[str, int]) -> dict[str, str]:
+    """Return labels that are probably spellings of another: a map to the most frequent of them.
+
+    Case, accents, punctuation, spaces, plural endings and the 's of Children's are not compared;
+    the signs of C++ and C# are.
+
+    Example:
+        >>> find_twins({"Drama": 40, "Dramas": 90, "drama ": 1, "TV Shows": 3, "Sci-Fi": 1})
+        {'Drama': 'Dramas', 'drama ': 'Dramas'}
+    """
+    groups: dict[str, list[str]] = {}
+    for label in sorted(label_counts, key=lambda label: (-label_counts[label], label)):
+        groups.setdefault(_plain(label), []).append(label)
+    return {other: kept for kept, *others in groups.values() for other in others}
+
+
+def _plain(label: str) -> str:
+    """Return what spellings of one label share."""
+    plain = unicodedata.normalize("NFKD", label.casefold().replace("&", " and "))
+    letters = "".join(each for each in plain if not unicodedata.combining(each))
+    words = _WORD.findall(_POSSESSIVE.sub("", letters))
+    joined = "".join(_singular(word) for word in words if word != "and")
+    # Short names and names with digits are often codes, of which each letter counts.
+    return joined if joined.isalpha() and len(joined) > 3 else label.strip()
+
+
+def _singular(word: str) -> str:
+    if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+        word = word[:-1]
+    # Comedies and comedy, movies and movie.
+    return f"{word[:-2]}y" if len(word) > 3 and word.endswith("ie") else word

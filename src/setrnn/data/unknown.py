@@ -117,7 +117,7 @@ class Incomplete:
         return weights
 
     def open_weights(self, labels: slice) -> npt.NDArray[np.float32]:
-        """Return the same for some labels, but -inf for all that are known, also given ones."""
+        """Return the log weights of some labels, with -inf for given labels too."""
         with np.errstate(divide="ignore"):
             log_forgotten = np.float32(np.log(np.float64(self.forgotten)))
         weights = np.full((len(self), labels.stop - labels.start), -np.inf, dtype=np.float32)

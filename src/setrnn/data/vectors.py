@@ -26,11 +26,8 @@ from setrnn.data.prepared import UNLABELLED, Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.read.lines import numbered_lines
 from setrnn.data.text.words import (
-    FEATURE_PREFIX,
-    NUMBER,
     SPECIAL_TOKENS,
     UNKNOWN,
-    TextEncoder,
     split_words,
 )
 from setrnn.errors import ConfigError, DataError, MissingExtraError
@@ -51,7 +48,6 @@ NEGATIVE_SAMPLES = 5
 # Drops occurrences of frequent words, and most of labels, which follow every word.
 SUBSAMPLING = 1e-4
 
-DIGITS = tuple("0123456789")
 UNKNOWN_IN_FILES = "<unk>"  # in those of GloVe
 MAX_LINE_BYTES = 1 << 20  # of a file of vectors
 
@@ -109,18 +105,12 @@ def _n_rows(prepared: Prepared) -> int:
     return prepared.encoder.n_tokens + len(prepared.labels)
 
 
-def _n_words(encoder: TextEncoder) -> int:
-    """Return the number of ids below the first feature."""
-    is_feature = (token.startswith(FEATURE_PREFIX) for token in encoder.tokens)
-    return next((i for i, found in enumerate(is_feature) if found), encoder.n_tokens)
-
-
 def _words_and_tags(prepared: Prepared) -> Iterator[tuple[Ragged, Ragged]]:
     """Stream the training documents: rows of words, and rows of features and labels.
 
     Texts without labels follow, if there are any.
     """
-    n_tokens, n_words = prepared.encoder.n_tokens, _n_words(prepared.encoder)
+    n_tokens, n_words = prepared.encoder.n_tokens, prepared.encoder.n_words
     parts = [prepared.split(name) for name in ("train", UNLABELLED) if name in prepared.splits]
     places = [(part, start) for part in parts for start in range(0, len(part), DOCUMENTS_AT_ONCE)]
     for part, start in places:
@@ -147,7 +137,7 @@ def _factorize(prepared: Prepared, settings: VectorSettings, report: Report) -> 
     contexts = np.asarray(counts.sum(0), dtype=np.float32) ** SMOOTHING
     contexts /= max(contexts.sum(), 1e-12)
     weights = np.ones(len(row_totals), dtype=np.float32)
-    weights[_n_words(prepared.encoder) :] = TAG_WEIGHT
+    weights[prepared.encoder.n_words :] = TAG_WEIGHT
     row_of = np.repeat(np.arange(len(row_totals), dtype=np.int32), np.diff(counts.indptr))
     discounts = counts.data / (counts.data + np.float32(DISCOUNT))
     counts.data /= row_totals[row_of] * contexts[counts.indices]
@@ -279,29 +269,23 @@ SOURCES: dict[str, Callable[[Prepared, VectorSettings, Report], Vectors]] = {
 
 def _read(prepared: Prepared, settings: VectorSettings, report: Report) -> Vectors:
     """Read the vectors of words from a file; compose those that it lacks."""
-    n_words, first_word = _n_words(prepared.encoder), len(SPECIAL_TOKENS)
-    rows = {word: row for row, word in enumerate(prepared.encoder.tokens[:n_words])}
-    for digit in DIGITS:  # the vocabulary has none
-        rows.setdefault(digit, len(rows))
+    encoder, n_special = prepared.encoder, len(SPECIAL_TOKENS)
+    rows = {word: row for row, word in enumerate(encoder.tokens[: encoder.n_words])}
     file = Path(settings.source).expanduser()
     report(f"reading {file.name}", 0.0)
     vectors, is_found = _read_file(file, rows, settings.dimensions)
-    is_word = is_found[first_word:n_words]
+    is_word = is_found[n_special:]
     if not is_word.any():
         raise DataError(
             f"{file} and {prepared.name} have no word in common. Give a file in the same language."
         )
     log.info(f"{is_word.sum():,} of {len(is_word):,} words found in {file.name}")
-    mean = vectors[first_word:n_words][is_word].mean(0)
-    digits = [rows[digit] for digit in DIGITS if is_found[rows[digit]]]
-    vectors[SPECIAL_TOKENS.index(NUMBER)] = vectors[digits].mean(0) if digits else mean
-    if not is_found[rows[UNKNOWN]]:
-        vectors[rows[UNKNOWN]] = mean
+    # The unknown word and numbers, unless the file has them.
+    vectors[:n_special][~is_found[:n_special]] = vectors[n_special:][is_word].mean(0)
     vectors[0] = 0
-    is_new = ~is_found[:n_words]
-    is_new[:first_word] = False
+    is_found[:n_special] = True
     report(f"reading {file.name}", 1.0)
-    return compose_vectors(prepared, vectors[:n_words], is_new)
+    return compose_vectors(prepared, vectors, ~is_found)
 
 
 def _read_file(file: Path, rows: Mapping[str, int], dimensions: int) -> tuple[Vectors, Mask]:
@@ -311,9 +295,8 @@ def _read_file(file: Path, rows: Mapping[str, int], dimensions: int) -> tuple[Ve
     out. The file may have the header of word2vec, and may be compressed (.gz). A word that the
     file has only in capitals gets the first such vector.
     """
-    vectors = np.zeros((max(rows.values()) + 1, dimensions), dtype=np.float32)
-    is_found = np.zeros(len(vectors), dtype=np.bool_)
-    is_exact = np.zeros(len(vectors), dtype=np.bool_)
+    vectors = np.zeros((len(rows), dimensions), dtype=np.float32)
+    is_found, is_exact = np.zeros((2, len(rows)), dtype=np.bool_)
     n_expected = n_lines = 0
     for number, line in numbered_lines(file, MAX_LINE_BYTES):
         fields = line.split()
@@ -370,7 +353,7 @@ def compose_vectors(prepared: Prepared, words: Vectors, is_new: Mask) -> Vectors
     as the others. Those of features and labels are means of these and of the words of their
     names, which count as much as a few documents, minus the mean of all words.
     """
-    n_words = _n_words(prepared.encoder)
+    n_words = prepared.encoder.n_words
     vectors, is_new = np.array(words[:n_words]), is_new[:n_words]
     is_word = np.arange(n_words) >= len(SPECIAL_TOKENS)
     is_old = is_word & ~is_new
@@ -421,8 +404,8 @@ def _name_words(prepared: Prepared, n_words: int) -> Ragged:
     """Split the names of features and labels ("game::strategy") into words of the vocabulary."""
     tokens, language = prepared.encoder.tokens, prepared.text_settings.language
     rows = {word: row for row, word in enumerate(tokens[:n_words])}
-    features = (token.removeprefix(FEATURE_PREFIX) for token in tokens[n_words:])
-    names = (split_words(name, language) for name in (*features, *prepared.labels.names))
+    all_names = (*prepared.encoder.feature_ids, *prepared.labels.names)
+    names = (split_words(name, language) for name in all_names)
     return Ragged.from_lists([[rows[word] for word in each if word in rows] for each in names])
 
 

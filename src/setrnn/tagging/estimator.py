@@ -311,9 +311,7 @@ def _train(
     check_training(method, config, options.device, resume=False)
     with temporary_folder(Path(gettempdir()) / "texts", is_private=True) as folder:
         streams = {name: partial(iter, examples) for name, examples in splits.items()}
-        prepared = prepare(
-            streams, folder / "texts", "texts", config.text, source={}, hierarchy=tree
-        )
+        prepared = prepare(streams, folder / "texts", "texts", config.text, {}, hierarchy=tree)
         note_labels(prepared, config.training.forgotten)
         return train_prepared(prepared, method, config, options)
 

@@ -16,12 +16,7 @@ from setrnn.data.hierarchy import Hierarchy, score_in_hierarchy
 from setrnn.data.read import make_hierarchy
 from setrnn.data.read.label_files import Parents
 from setrnn.errors import DataError
-from setrnn.metrics import (
-    RankingScores,
-    evaluate_label_sets,
-    evaluate_ranking,
-    indicator_matrices,
-)
+from setrnn.metrics import evaluate_label_sets, indicator_matrices
 from setrnn.progress import OnProgress, count_up, ignore_progress, log
 from setrnn.systems.candidates import to_probability
 from setrnn.systems.limits import Limits
@@ -42,7 +37,6 @@ from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger, TagOptions, check_tagger, count_for_all
 from setrnn.tagging.trust.acceptance import MIN_SHOWN
 
-RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
 MIN_LOG_PROB = float(np.log(1e-12))  # so that one impossible set does not decide the mean
 
 
@@ -184,7 +178,7 @@ def measure_rules(
     limits_of = {each.rule: each.limits for each in options}
     label_sets: list[tuple[str, ...]] = []
     log_probs: list[float | None] = []
-    unknown, rankings, missing, shown = [], [], [], []
+    unknown, missing, shown = [], [], []
     for batch in batches:
         search = BatchSearch(tagger.system, batch.tokens, n_sets)
         true_sets = _ask_for_true_sets(tagger, batch)
@@ -193,10 +187,9 @@ def measure_rules(
             each.add(tagger, search, chosen[rule])
         truth = indicator_matrices(batch.labels, [()] * len(batch.labels), names).truth
         own = tagger.label_marginals(batch.tokens, search.many_sets(), calibrated=False)
-        # Unknown labels are the last in the ranking, and too improbable to be measured.
+        # Unknown labels are too improbable to be measured.
         probs = hide_probs(own.probs, batch.unknown)
         calibrated = hide_probs(tagger.calibrate_labels(own.probs), batch.unknown)
-        rankings.append(evaluate_ranking(truth, calibrated, RANKS))
         missing.append(own.missing_mass)
         is_shown = np.maximum(probs, calibrated) > MIN_SHOWN
         is_label = truth[:, : len(names)].toarray()
@@ -212,7 +205,6 @@ def measure_rules(
         raise DataError("There are no documents to evaluate.")
     known = np.array([each for each in log_probs if each is not None])
     shared = {
-        "ranking": _mean_ranking(rankings),
         "missing_mass": float(np.concatenate(missing).mean()),
         "set_log_likelihood": float(np.maximum(known, MIN_LOG_PROB).mean()) if len(known) else None,
         "n_impossible_sets": int((known < MIN_LOG_PROB).sum()),
@@ -297,14 +289,3 @@ def _ask_for_true_sets(tagger: Tagger, batch: Batch) -> Question:
     rows = np.flatnonzero(has_all & batch.is_complete)
     sets = tagger.labels.encode([labels[row] for row in rows]).padded(min_width=1)
     return Question(NO_RULE, rows, sets)
-
-
-def _mean_ranking(parts: list[RankingScores]) -> RankingScores:
-    weights = [part.n_documents for part in parts]
-    return RankingScores(
-        sum(weights),
-        *(
-            {k: float(np.average([each[k] for each in of_parts], weights=weights)) for k in RANKS}
-            for of_parts in ([p.precision for p in parts], [p.ndcg for p in parts])
-        ),
-    )

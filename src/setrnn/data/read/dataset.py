@@ -187,7 +187,7 @@ def _open_place(data: str | Path, options: ReadOptions, reader: str | None) -> D
                 f"Only {', '.join(splits)} of {path} are read, not {list_some(unread, N_SHOWN)}. "
                 "To read other files too, name them."
             )
-            splits = {part: _add_note(split, note) for part, split in splits.items()}
+            splits = {part: replace(split, notes=(note,)) for part, split in splits.items()}
         return Dataset(path.resolve().name if path.is_dir() else file_stem(path), place, splits)
 
 
@@ -267,17 +267,8 @@ def _join_datasets(datasets: Sequence[Dataset]) -> dict[str, Split]:
 def join_splits(splits: Sequence[Split]) -> Split:
     """Return a split of the documents of several, one after the other."""
     files = tuple(file for split in splits for file in split.files)
-    return Split(files, lambda bad_rows: chain.from_iterable(s.read(bad_rows) for s in splits))
-
-
-def _add_note(split: Split, note: str) -> Split:
-    """Return a split whose reader also tells something to the user."""
-
-    def read(bad_rows: BadRows) -> Iterator[Example]:
-        bad_rows.note(note)
-        return split.read(bad_rows)
-
-    return replace(split, read=read)
+    notes = tuple(note for split in splits for note in split.notes)
+    return Split(files, lambda rows: chain.from_iterable(s.read(rows) for s in splits), notes)
 
 
 def _finish(split: Split, name: str, options: ReadOptions, is_first: bool = False) -> Split:
@@ -287,23 +278,26 @@ def _finish(split: Split, name: str, options: ReadOptions, is_first: bool = Fals
         name = split.files[0].name + (f" (and {n_more} more)" if n_more else "")
 
     def read(bad_rows: BadRows) -> Iterator[Example]:
-        n_before = bad_rows.n_skipped
-        examples = iter(split.read(bad_rows))
-        first = next(examples, None)
-        if first is None:
-            n_bad = bad_rows.n_skipped - n_before
-            if n_bad == 0:
-                raise DataError(f"{name} holds no documents. Add at least one row.")
-            reason = "".join(f" First: {each}" for each in bad_rows.first[n_before:][:1])
-            raise DataError(
-                f"{name} holds no documents that can be read: {n_bad} rows skipped.{reason}"
-            )
-        examples = chain([first], examples)
+        for note in split.notes:
+            bad_rows.note(note)
+        n_before, n_read = bad_rows.n_skipped, 0
+        examples = split.read(bad_rows)
         if options.label_map:
             is_checked = is_first and options.require_labels
             examples = _rename(examples, options.label_map, bad_rows if is_checked else None, name)
-        close = iter if options.hierarchy is None else options.hierarchy.close_examples
-        yield from close(examples)
+        if options.hierarchy is not None:
+            examples = options.hierarchy.close_examples(examples)
+        for example in examples:
+            n_read += 1
+            yield example
+        if n_read:
+            return
+        if not (n_bad := bad_rows.n_skipped - n_before):
+            raise DataError(f"{name} holds no documents. Add at least one row.")
+        reason = "".join(f" First: {each}" for each in bad_rows.first[n_before:][:1])
+        raise DataError(
+            f"{name} holds no documents that can be read: {n_bad} rows skipped.{reason}"
+        )
 
     return replace(split, read=read)
 
@@ -312,17 +306,15 @@ def _rename(
     examples: Iterable[Example], label_map: Mapping[str, str], bad_rows: BadRows | None, name: str
 ) -> Iterator[Example]:
     """Rename the labels of documents; note the labels of the map that none of them has."""
-    unused = dict.fromkeys(label_map)
+    used: set[str] = set()
     for example in examples:
-        for label in example.labels:
-            unused.pop(label, None)
-            unused.pop(label.strip(), None)
-        labels = rename_labels(example.labels, label_map)
+        used.update(example.labels)
         unknown = rename_labels(example.unknown, label_map)
-        kept = tuple(label for label in unknown if label not in labels)  # a given label is known
-        yield replace(example, labels=labels, unknown=kept)
+        yield example.relabel(rename_labels(example.labels, label_map), unknown)
+    used.update([label.strip() for label in used])
+    unused = [shown(label) for label in label_map if label not in used]
     if unused and bad_rows is not None:
-        names = list_some([shown(label) for label in unused], N_SHOWN)
+        names = list_some(unused, N_SHOWN)
         bad_rows.note(f"{name} has none of these labels of the label map: {names}.")
 
 
@@ -332,9 +324,8 @@ def _nothing_found(path: Path, reader: str | None) -> DataError:
     files = [path] if path.is_file() else sorted(path.iterdir())
     if sheet := next((file for file in files if file.suffix.lower() in SPREADSHEETS), None):
         return DataError(
-            f"{sheet} is a spreadsheet. Save its sheet as CSV and give that file: in Excel, "
-            "File > Save As > CSV UTF-8; in LibreOffice, File > Save As > Text CSV; in pandas, "
-            'pd.read_excel(FILE).to_csv("documents.csv", index=False).'
+            f"{sheet} is a spreadsheet. Save its sheet as CSV and give that file: File > Save As > "
+            "CSV UTF-8 (Excel) or Text CSV (LibreOffice)."
         )
     if path.is_file():
         with_suffix = {name: each.suffixes for name, each in READERS.items() if each.suffixes}

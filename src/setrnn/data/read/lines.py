@@ -1,4 +1,4 @@
-"""The lines of a file as UTF-8: plain or packed, in any encoding, and in bounded memory."""
+"""The lines of a file as UTF-8: plain or gzip, in any encoding, and in bounded memory."""
 
 from __future__ import annotations
 

@@ -156,6 +156,7 @@ class Split:
 
     files: tuple[Path, ...]
     read: Callable[[BadRows], Iterator[Example]]
+    notes: tuple[str, ...] = ()  # what a user should know of the files
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,6 @@ MIN_EVIDENCE = 0.08  # of the words, that are stop words of a language: see `_we
 MAX_OTHERS = 0.25  # stop words of another language only, per stop word of the language
 FEW_WORDS = 200  # of these, a language that is not clear is taken as English
 _WORD = re.compile(r"[^\W\d_]+")
-# Thai and Lao, Myanmar, Khmer, Hiragana and Katakana, Han.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-    "\U00020000-\U0003ffff]"
-)
 
 
 @dataclass(frozen=True)
@@ -97,11 +92,7 @@ def detect_language(texts: Iterable[str]) -> FoundLanguage:
     if evidence[best] < MIN_EVIDENCE * n_words or not n_words:
         if n_words < FEW_WORDS and all(word.isascii() for word in counts):
             return FoundLanguage(ENGLISH, "not clear from few words")
-        n_unspaced = sum(n for word, n in counts.items() if _UNSPACED.match(word))
-        is_unspaced = 2 * n_unspaced > n_words
-        return FoundLanguage(
-            NO_LANGUAGE, "in a script without spaces" if is_unspaced else "not clear"
-        )
+        return FoundLanguage(NO_LANGUAGE, "not clear")
     names = [best, *_list_others(counts, best, evidence[best])]
     if len(names) == 1:
         return FoundLanguage(best)
@@ -119,11 +110,7 @@ def _weigh(counts: Counter[str], words: Set[str]) -> int:
 def _list_others(counts: Counter[str], best: str, own: int) -> list[str]:
     """Return the languages that have many stop words which are not also those of the best one."""
     lists = read_lists()
-    found = {
-        each.name: _weigh(counts, each.words - lists[best].words)
-        for each in lists.values()
-        if each.name != best
-    }
+    found = {name: _weigh(counts, lists[name].words - lists[best].words) for name in lists}
     others = [name for name in found if found[name] > MAX_OTHERS * own]
     return sorted(others, key=lambda name: -found[name])
 

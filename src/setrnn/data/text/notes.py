@@ -96,9 +96,7 @@ def describe_cut_documents(
 ) -> str | None:
     """Return one line on the documents that are cut; None if none is.
 
-    Args:
-        n_windows: the number of documents of each split by the windows that their text fills.
-        settings: how texts are cut.
+    `n_windows` is the number of documents of each split by the windows that their text fills.
 
     Example:
         >>> describe_cut_documents({"train": {1: 90, 2: 9, 7: 1}}, TextSettings())

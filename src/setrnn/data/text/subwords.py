@@ -122,23 +122,23 @@ def load_text_encoder(file: Path, settings: TextSettings) -> TextEncoder:
 
 def pretrained_encoder(settings: TextSettings) -> SubwordEncoder:
     """Read the tokenizer of a transformer from a folder or the hub."""
-    folder = Path(settings.tokenizer)
-    if (folder / TOKENIZER_FILE).is_file():
-        return SubwordEncoder.load(folder / TOKENIZER_FILE, settings.max_tokens, settings.windows)
-    check_place(settings.tokenizer)
-    if folder.is_dir():
-        raise _no_tokenizer(settings.tokenizer)
-    try:
-        with quiet_transformers() as transformers:
-            loaded = transformers.AutoTokenizer.from_pretrained(settings.tokenizer)
-    except MissingExtraError:
-        raise
-    except Exception as error:  # a broken file or the network may raise anything
-        raise _no_tokenizer(settings.tokenizer) from error
-    tokenizer = getattr(loaded, "backend_tokenizer", None)
-    if not isinstance(tokenizer, Tokenizer):
-        raise _no_tokenizer(settings.tokenizer)
-    check_tokenizer(tokenizer, settings.max_tokens, settings.tokenizer)
+    path = settings.tokenizer
+    file = Path(path) / TOKENIZER_FILE
+    if file.is_file():
+        return SubwordEncoder.load(file, settings.max_tokens, settings.windows)
+    check_place(path)
+    if file.parent.is_dir():
+        raise ModelError(f"{path} has no tokenizer: it lacks {TOKENIZER_FILE}.")
+    with quiet_transformers() as transformers:
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(path).backend_tokenizer
+        except Exception as error:  # a broken file or the network may raise anything
+            raise ModelError(
+                f"'{path}' is not a folder, and its tokenizer could not be downloaded from the "
+                "Hugging Face hub. Check the name and the connection, or give a folder as "
+                "encoder.path."
+            ) from error
+    check_tokenizer(tokenizer, settings.max_tokens, path)
     return SubwordEncoder(tokenizer, settings.max_tokens, settings.windows)
 
 
@@ -227,12 +227,3 @@ def check_same_tokenizer(place: Path, config: Config, own: TextEncoder) -> None:
             f"{place} was prepared with another tokenizer than that of {config.encoder.path}. "
             "Give the data itself, or prepare it with the same --set encoder.path."
         )
-
-
-def _no_tokenizer(path: str) -> ModelError:
-    if Path(path).is_dir():
-        return ModelError(f"{path} has no tokenizer: it lacks {TOKENIZER_FILE}.")
-    return ModelError(
-        f"'{path}' is not a folder, and its tokenizer could not be downloaded from the Hugging "
-        "Face hub. Check the name and the connection, or give a folder as encoder.path."
-    )

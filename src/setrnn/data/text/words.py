@@ -93,6 +93,11 @@ class TextEncoder:
         return n_tokens
 
     @property
+    def n_words(self) -> int:
+        """The number of ids below the first feature."""
+        return self.n_tokens - len(self.feature_ids)
+
+    @property
     def limit(self) -> int:
         """The most words of a document that are read."""
         return self.max_words * self.windows
@@ -100,8 +105,7 @@ class TextEncoder:
     @cached_property
     def tokens(self) -> list[str]:
         """The token of each id, without stop words."""
-        by_id = sorted(self.tokenizer.get_vocab().items(), key=lambda item: item[1])
-        return [token for token, _ in by_id[: self.n_tokens]]
+        return _list_tokens(self.tokenizer)[: self.n_tokens]
 
     @cached_property
     def feature_ids(self) -> dict[str, int]:
@@ -254,12 +258,10 @@ def extend_tokenizer(
 
     New words follow the others, and new features theirs, so that only ids of features change.
     """
-    ranked = sorted(encoder.tokenizer.get_vocab().items(), key=lambda item: item[1])
-    own = [token for token, _ in ranked]
+    own = _list_tokens(encoder.tokenizer)
     stop_words = own[encoder.n_tokens + 1 :]
-    tokens = encoder.tokens[len(SPECIAL_TOKENS) :]
-    words = [token for token in tokens if not token.startswith(FEATURE_PREFIX)]
-    tags = [token for token in tokens if token.startswith(FEATURE_PREFIX)]
+    tags = [FEATURE_PREFIX + name for name in encoder.feature_ids]
+    words = own[len(SPECIAL_TOKENS) : encoder.n_words]
     n_free = max(settings.max_vocabulary - len(words), 0)
     is_own = {*own}.__contains__
     words += islice(filterfalse(is_own, new_words), n_free)
@@ -279,7 +281,7 @@ def rank_words(texts: Iterable[str], min_count: int, language: str = AUTO) -> li
         vocab_size=2**31 - 1, min_frequency=min_count, show_progress=False
     )
     tokenizer.train_from_iterator(map(break_runs, texts), trainer)
-    return [word for word, _ in sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])]
+    return _list_tokens(tokenizer)
 
 
 def split_words(text: str, language: str = AUTO) -> list[str]:
@@ -287,6 +289,12 @@ def split_words(text: str, language: str = AUTO) -> list[str]:
     normalizer, splitter = _steps(find_way(language))
     found = splitter.pre_tokenize_str(normalizer.normalize_str(break_runs(text)))
     return [word for word, _ in found]
+
+
+def _list_tokens(tokenizer: Tokenizer) -> list[str]:
+    """Return all tokens in the order of their ids."""
+    vocabulary = tokenizer.get_vocab()
+    return sorted(vocabulary, key=vocabulary.__getitem__)
 
 
 def _make_tokenizer(
