@@ -6,14 +6,7 @@ from math import inf
 import pool_works
 import pytest
 
-from setrnn.progress import log
-from setrnn.training.pool import (
-    FULL_GPU,
-    OVER_BUDGET,
-    Job,
-    describe_error,
-    run_jobs,
-)
+from setrnn.training.pool import OVER_BUDGET, Job, describe_error, run_jobs
 
 
 @pytest.fixture
@@ -100,20 +93,7 @@ def test_a_job_starts_when_those_it_needs_have_ended_and_waits_for_no_other(job,
     assert sorted(ended[1:]) == [("waits", True), ("writes", True)]
 
 
-def test_a_job_that_fills_the_gpu_beside_others_runs_again(job, tmp_path, monkeypatch):
-    told = tmp_path / "told"
-    monkeypatch.setattr(log, "warning", lambda text: told.touch())
-    jobs = [
-        job("fills", pool_works.fill_gpu_once, tmp_path / "tried"),
-        job("waits", pool_works.wait_for_file, told, limit=60),
-    ]
-    ended = [(each.job.name, each.failure, each.value) for each in run_jobs(jobs, 2)]
-    assert ended == [("waits", None, None), ("fills", None, "fits")]
-
-
-def test_a_job_that_fills_the_gpu_alone_fails(job, tmp_path):
-    (ended,) = run_jobs([job("fills", pool_works.fill_gpu_once, tmp_path / "tried")], 2)
-    assert ended.failure.kind == FULL_GPU
-    assert "memory is too small" in ended.failure.message
-    for library in ("CUBLAS", "CUDNN"):
-        assert describe_error(RuntimeError(f"{library}_STATUS_ALLOC_FAILED")).kind == FULL_GPU
+@pytest.mark.parametrize("said", ["CUDA out of memory.", "CUDNN_STATUS_ALLOC_FAILED"])
+def test_the_way_out_of_a_full_gpu_is_named(said):
+    assert "memory" in describe_error(RuntimeError(said)).message
+    assert "Try fewer jobs" in describe_error(RuntimeError(said)).message

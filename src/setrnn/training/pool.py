@@ -21,7 +21,6 @@ from setrnn.errors import SetRNNError, find_memory_problem, is_full_gpu
 from setrnn.progress import OnProgress, Progress, ignore_progress, log
 
 OVER_BUDGET = "over budget"
-FULL_GPU = "full GPU"
 TICK = 1.0  # seconds after which a wait ends, so that Ctrl-C is heard on every system
 MIN_PAUSE = 0.2  # seconds between two messages of a job that say the same
 LEAVING_SECONDS = 30.0  # a process that has sent its result is killed after them
@@ -40,10 +39,9 @@ class Failure:
 def describe_error(error: Exception) -> Failure:
     """Describe an error in one line, with its class unless it is our own."""
     is_ours = isinstance(error, SetRNNError)
-    if is_full_gpu(error) or is_full_gpu(error.__cause__):
-        own = error if is_ours else "The GPU's memory is too small."
-        return Failure(FULL_GPU, f"{own} Try fewer jobs at a time.")
     message = find_memory_problem(error) or " ".join(str(error).split())[:300]
+    if is_full_gpu(error) or is_full_gpu(error.__cause__):
+        message += " Try fewer jobs at a time."
     if not is_ours:
         message = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return Failure(type(error).__name__, message)
@@ -103,41 +101,25 @@ def run_jobs(
 ) -> Generator[Ended, None, None]:
     """Run jobs in their order, `n_jobs` at a time with `n_threads` each, and yield each at its end.
 
-    A job that must wait for others is passed over until they have ended, failed or not. A job that
-    finds the GPU's memory full beside others is run again with fewer at a time; after each job that
-    succeeds, one more is tried.
+    A job that must wait for others is passed over until they have ended, failed or not.
 
     When the generator is closed early, or on Ctrl-C, the running jobs are asked to stop and get
     time to save; the others never start. `on_progress` is called with the progress of each job,
     under the job's name.
     """
-    waiting, n_at_once = list(jobs), n_jobs
-    running: dict[Connection, _Running] = {}
+    waiting, running = list(jobs), dict[Connection, _Running]()
     try:
         while waiting or running:
             names = [each.job.name for each in running.values()]
-            for job in take_ready(waiting, names, n_at_once):
+            for job in take_ready(waiting, names, n_jobs):
                 started = _Running(job, n_threads, on_progress)
                 running[started.messages] = started
             limits = [each.job.limit_seconds - each.seconds for each in running.values()]
-            n_beside = len(running) - 1  # of each job that has ended meanwhile
             for messages in wait(list(running), max(0, min([TICK, *limits]))):
                 assert isinstance(messages, Connection)
-                ended = running[messages].read()
-                if ended is None:
-                    continue
-                del running[messages]
-                if n_beside and ended.failure is not None and ended.failure.kind == FULL_GPU:
-                    n_at_once = n_beside
-                    waiting.insert(0, ended.job)
-                    log.warning(
-                        f"The GPU's memory is full: {ended.job.name} will run again, with at most "
-                        f"{n_beside} at a time for now."
-                    )
-                    continue
-                if ended.failure is None:
-                    n_at_once = min(n_at_once + 1, n_jobs)
-                yield ended
+                if (ended := running[messages].read()) is not None:
+                    del running[messages]
+                    yield ended
             for each in list(running.values()):
                 if each.seconds > each.job.limit_seconds:
                     del running[each.messages]
