@@ -12,7 +12,7 @@ def test_all_is_every_method_but_later_ones_and_names_keep_the_order_of_the_tabl
     assert find_methods("all") == [name for name in METHODS if name not in later]
     assert find_methods("later") == later
     assert find_methods("later, all") == find_methods(["all", "later"]) == list(METHODS)
-    assert find_methods("later,set-rnn, br") == ["br", "set-rnn", *later]
+    assert find_methods("later,set-rnn, br,set-rnn") == ["br", "set-rnn", *later]
     without = find_methods("all,later", keeps_models=False)
     assert set(METHODS) - set(without) == {"mixture"}
 
@@ -22,7 +22,6 @@ def test_all_is_every_method_but_later_ones_and_names_keep_the_order_of_the_tabl
     [
         ("br,set-rn", "Did you mean 'set-rnn'"),
         ("br,latter", "Did you mean 'later'"),
-        ("all,br", "twice"),
         (" ,", "names no method"),
     ],
 )

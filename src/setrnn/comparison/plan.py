@@ -65,8 +65,6 @@ def find_methods(names: str | Sequence[str], keeps_models: bool = True) -> list[
         if name not in METHODS:
             known = nearest_name(name, [*METHODS, *groups])
             raise ConfigError(f"There is no method '{name}'. {known}")
-        if wanted.count(name) > 1:
-            raise ConfigError(f"--methods names '{name}' twice: two runs would have one name.")
     mixtures = [name for name in wanted if METHODS[name].is_mixture]
     if mixtures and len(wanted) - len(mixtures) < 2:
         raise ConfigError(

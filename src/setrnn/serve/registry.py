@@ -96,18 +96,15 @@ class Registry:
         for name, before in list(self._models.items()):
             try:
                 with open_place(self.folders[name]) as place:
-                    is_same = read_version(place) == before.version
-                now = before if is_same else self._load(name)
+                    if read_version(place) == before.version:
+                        log.info("%s: unchanged (%s).", name, before.version)
+                        continue
+                self._models[name] = now = self._load(name)
+                log.info("%s: %s replaces %s.", name, now.version, before.version)
             except Exception as error:  # noqa: BLE001 (the old model stays, whatever it is)
                 is_known = isinstance(error, SetRNNError | OSError)
                 reason = error if is_known else f"{type(error).__name__}."
                 log.info("%s: not loaded, %s stays. %s", name, before.version, reason)
-                continue
-            self._models[name] = now
-            if now is before:
-                log.info("%s: unchanged (%s).", name, before.version)
-            else:
-                log.info("%s: %s replaces %s.", name, now.version, before.version)
 
     def _load(self, name: str) -> ServedModel:
         tagger = load(self.folders[name], self.device)
