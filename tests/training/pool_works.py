@@ -47,10 +47,6 @@ def be_killed(on_progress):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def wait_for_ever(on_progress):
-    threading.Event().wait()
-
-
 def save_when_stopped(file: Path, on_progress):
     """As training does: save first, then end."""
     try:

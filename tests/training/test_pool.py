@@ -1,19 +1,18 @@
 import os
 from contextlib import closing
 from functools import partial
-from math import inf
 
 import pool_works
 import pytest
 
-from setrnn.training.pool import OVER_BUDGET, Job, describe_error, run_jobs
+from setrnn.training.pool import Job, describe_error, run_jobs
 
 
 @pytest.fixture
 def job(tmp_path):
-    def make(name, work, *arguments, limit=inf, after=()):
+    def make(name, work, *arguments, after=()):
         log = tmp_path / "runs" / f"{name}.log"
-        return Job(name, partial(work, *arguments), log, limit, "runs", after)
+        return Job(name, partial(work, *arguments), log, "runs", after)
 
     return make
 
@@ -25,7 +24,6 @@ def test_a_failing_job_does_not_stop_the_others(job, tmp_path, monkeypatch):
         job("breaks", pool_works.break_down),
         job("vanishes", pool_works.vanish),
         job("killed", pool_works.be_killed),
-        job("hangs", pool_works.wait_for_ever, limit=0.1),
         job("counts", pool_works.count, 41),
         job("threads", pool_works.read_threads),
     ]
@@ -44,8 +42,6 @@ def test_a_failing_job_does_not_stop_the_others(job, tmp_path, monkeypatch):
     assert "exit code 7" in failures["vanishes"].message
     assert "SIGKILL" in failures["killed"].message
     assert "memory" in failures["killed"].message
-    assert failures["hangs"].kind == OVER_BUDGET
-    assert "--budget" in failures["hangs"].message
     log = (tmp_path / "runs" / "breaks.log").read_text()
     assert "a library prints" in log
     assert "break_down" in log  # the traceback
@@ -85,7 +81,7 @@ def test_a_job_starts_when_those_it_needs_have_ended_and_waits_for_no_other(job,
     file = tmp_path / "written"
     jobs = [
         job("writes", pool_works.write_file, file, after=("refuses", "done before")),
-        job("waits", pool_works.wait_for_file, file, limit=60),
+        job("waits", pool_works.wait_for_file, file),
         job("refuses", pool_works.refuse),
     ]
     ended = [(each.job.name, each.failure is None) for each in run_jobs(jobs, 2)]

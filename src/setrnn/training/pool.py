@@ -12,7 +12,6 @@ import traceback
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from math import inf
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from typing import Any
 from setrnn.errors import SetRNNError, find_memory_problem, is_full_gpu
 from setrnn.progress import OnProgress, Progress, ignore_progress, log
 
-OVER_BUDGET = "over budget"
 TICK = 1.0  # seconds after which a wait ends, so that Ctrl-C is heard on every system
 MIN_PAUSE = 0.2  # seconds between two messages of a job that say the same
 LEAVING_SECONDS = 30.0  # a process that has sent its result is killed after them
@@ -81,7 +79,6 @@ class Job:
     name: str
     work: Callable[[OnProgress], Any]
     log: Path  # the output and the traceback of the work; removed if it succeeds
-    limit_seconds: float = inf  # the process is killed after them
     part_of: str = "jobs"  # the activity that the job's progress is part of
     after: tuple[str, ...] = ()  # the jobs that must have ended before, by their names
 
@@ -114,16 +111,11 @@ def run_jobs(
             for job in take_ready(waiting, names, n_jobs):
                 started = _Running(job, n_threads, on_progress)
                 running[started.messages] = started
-            limits = [each.job.limit_seconds - each.seconds for each in running.values()]
-            for messages in wait(list(running), max(0, min([TICK, *limits]))):
+            for messages in wait(list(running), TICK):
                 assert isinstance(messages, Connection)
                 if (ended := running[messages].read()) is not None:
                     del running[messages]
                     yield ended
-            for each in list(running.values()):
-                if each.seconds > each.job.limit_seconds:
-                    del running[each.messages]
-                    yield each.kill_over_budget()
     finally:
         if running:
             log.info("Stopping: the running jobs save their state. Ctrl-C again ends them at once.")
@@ -169,10 +161,6 @@ class _Running:
         theirs.close()
         self._report(Progress("", 0.0, 1.0, unit="", detail="starting"))
 
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self._start
-
     def read(self) -> Ended | None:
         """Read one message; return the end of the job, or None if the job continues."""
         try:
@@ -185,12 +173,6 @@ class _Running:
             return None
         self.end(LEAVING_SECONDS)
         return self._finish(**{kind: content})
-
-    def kill_over_budget(self) -> Ended:
-        self.end()
-        minutes = self.seconds / 60
-        message = f"killed after {minutes:.1f} minutes, far over its budget. Raise --budget."
-        return self._finish(failure=Failure(OVER_BUDGET, message))
 
     def end(self, seconds: float = 0.0) -> None:
         """Wait until the process has ended; kill it if it does not."""
@@ -215,7 +197,7 @@ class _Running:
         log = self.job.log
         if failure is None or (log.exists() and not log.stat().st_size):
             log.unlink(missing_ok=True)
-        return Ended(self.job, self.seconds, value, failure)
+        return Ended(self.job, time.monotonic() - self._start, value, failure)
 
 
 def _stop(running: Sequence[_Running]) -> None:
