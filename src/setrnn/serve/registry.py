@@ -45,28 +45,23 @@ class ServedModel:
 
 
 class Registry:
-    """The served models by name; the first is the default."""
+    """The served models by name, from a folder each; the first is the default."""
 
     def __init__(self, folders: Mapping[str, Path], device: str = "auto") -> None:
-        self.folders, self.device = dict(folders), device
+        self.folders, self.device, self.names = dict(folders), device, list(folders)
         self._models: dict[str, ServedModel] = {}
 
     @classmethod
     def of(cls, *models: ServedModel) -> Registry:
         """Return a registry of models that are already loaded."""
-        registry = cls({})
+        registry = cls({model.name: Path() for model in models})
         registry._models = {model.name: model for model in models}
         return registry
 
     @property
-    def names(self) -> list[str]:
-        """The names, the default first."""
-        return list(self.folders or self._models)
-
-    @property
     def is_ready(self) -> bool:
         """Whether all models are loaded."""
-        return len(self._models) == len(self.names)
+        return len(self._models) == len(self.folders)
 
     @property
     def models(self) -> dict[str, ServedModel]:
