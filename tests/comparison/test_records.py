@@ -73,5 +73,5 @@ def test_a_changed_digit_is_found(folder):
     assert "br-0.json is damaged" in said[0]
     file = folder / "comparison.json"
     file.write_text(file.read_text().replace("[0, ", "[1, ", 1))
-    with pytest.raises(DataError, match=r"comparison\.json is damaged"):
+    with pytest.raises(DataError, match=r"comparison\.json is damaged\. Remove it"):
         Comparison.load(folder)

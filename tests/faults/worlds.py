@@ -26,7 +26,6 @@ SIZES = {"train": 40, "valid": 110, "test": 20}  # 100 valid documents are neede
 VARYING = {"costs", "environment", "seal", "seconds", "trained", "training_seconds"}
 VARYING |= {"documents_per_second", "training_documents_per_second"}
 ONLY_NAMED = (".run/", "out/compared/report/")  # files with times in them, by a part of the path
-EVENTS = "events.out.tfevents"
 
 
 def make_base(base, is_short=False):
@@ -80,9 +79,7 @@ def snapshot(world):
     found = {}
     for file in sorted(world.rglob("*")):
         path = file.relative_to(world).as_posix()
-        if EVENTS in path:
-            found[f"{Path(path).parent}/{EVENTS}"] = ""
-        elif file.is_dir():
+        if file.is_dir():
             found[f"{path}/"] = ""
         else:
             found[path] = "" if any(each in path for each in ONLY_NAMED) else _hash(file)

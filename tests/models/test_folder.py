@@ -154,12 +154,6 @@ def test_a_flipped_bit_is_noticed(folder, name):
         refused(folder)
 
 
-def test_a_file_of_another_model_is_noticed(taggers, folder, tmp_path):
-    taggers["br"].save(tmp_path / "other")
-    shutil.copy(tmp_path / "other" / "model.safetensors", folder)
-    refused(folder, "model.safetensors")
-
-
 GARBAGE = {
     "a list": b"[]",
     "no fields": b"{}",

@@ -93,7 +93,7 @@ def test_the_card_has_the_header_that_the_hub_reads(hub, folder):
     setrnn.push(folder, PLACE)
     assert "license" not in header_of(hub)
     setrnn.push(folder, PLACE, license="mit")
-    setrnn.push(folder, PLACE, message="Again")
+    setrnn.push(folder, PLACE)
     header = header_of(hub)
     assert (header["library_name"], header["pipeline_tag"]) == ("setrnn", "text-classification")
     assert header["license"] == "mit"  # it is kept
@@ -183,8 +183,7 @@ def test_two_pushes_at_once_do_not_mix(pushed, folder, taggers):
 
 def test_versions_stay(hub, folder, taggers):
     setrnn.push(folder, "hub:me/news@v1")
-    setrnn.push(taggers["pcc"], PLACE, message="Use chains")
-    assert hub.repositories["me/news"].messages[-1] == "Use chains"
+    setrnn.push(taggers["pcc"], PLACE)
     assert setrnn.load("hub:me/news@v1", "cpu").method == "br"
     assert setrnn.load(PLACE, "cpu").method == "pcc"
     with pytest.raises(ModelError, match="exists"):

@@ -38,7 +38,6 @@ def close(found, wanted):
 def test_tags_are_those_of_the_library(client, tagger, test_texts, rule):
     answer = client.post("/v1/tag", json={"texts": test_texts[:20], "rule": rule, "top": 3})
     assert answer.status_code == 200, answer.text
-    assert answer.headers["X-Model-Version"] == "version-one"
     assert answer.json()["model"] == {
         "name": "recurrent",
         "version": "version-one",
@@ -242,10 +241,8 @@ def test_models_say_whether_they_keep_to_a_hierarchy(trees):
 
 
 def test_labels_are_listed_with_their_parents(trees):
-    answer = trees.get("/v1/labels?limit=1000")
-    assert answer.headers["X-Model-Version"] == "1"
     parents = read_hierarchy("newsroom").parents
-    for each in answer.json()["labels"]:
+    for each in trees.get("/v1/labels?limit=1000").json()["labels"]:
         assert tuple(each["parents"]) == parents.get(each["label"], ())
     plain = trees.get("/v1/labels?limit=1000&model=plain").json()["labels"]
     assert not any(each["parents"] for each in plain)

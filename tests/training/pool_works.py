@@ -30,13 +30,6 @@ def write_file(file, on_progress):
     file.touch()
 
 
-def fill_gpu_once(file, on_progress):
-    if not file.exists():
-        file.touch()
-        raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB.")
-    return "fits"
-
-
 def refuse(on_progress):
     raise DataError("train.jsonl is empty. Give another.")
 
@@ -52,10 +45,6 @@ def vanish(on_progress):
 
 def be_killed(on_progress):
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-def wait_for_ever(on_progress):
-    threading.Event().wait()
 
 
 def save_when_stopped(file: Path, on_progress):

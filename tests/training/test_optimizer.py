@@ -6,7 +6,6 @@ from tiny_runs import Run, same_bits, tiny_config
 
 from brute_force_sequences import network_of
 from setrnn.config import TrainingSettings, load_config
-from setrnn.errors import StoppedError
 from setrnn.training.optimizer import (
     AveragedNetwork,
     learning_rate,
@@ -96,19 +95,6 @@ def test_the_average_is_what_is_measured_and_kept(train, monkeypatch):
     run = train(AVERAGE, "training.epochs=3")
     assert same_bits(run.weights, measured[1])
     assert not same_bits(run.weights, measured[2])
-
-
-@pytest.mark.parametrize("after", [4, 6])
-def test_a_stopped_run_with_an_average_ends_with_the_same_bits(
-    train, averaged, tmp_path, signal_at_step, after
-):
-    """Step 4 is the last of an epoch: the run is stopped before it is measured."""
-    signal_at_step(after)
-    with pytest.raises(StoppedError):
-        train(AVERAGE, folder=tmp_path / "m.run")
-    run = train(AVERAGE, folder=tmp_path / "m.run", resume=True)
-    assert same_bits(run.weights, averaged.weights)
-    assert run.measures == averaged.measures
 
 
 def test_some_rows_take_longer_steps():

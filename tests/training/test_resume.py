@@ -23,11 +23,11 @@ from setrnn.training.run_folder import (
 def stop(train, tmp_path, signal_at_step):
     """Stop a run by Ctrl-C after some steps, and return its folder."""
 
-    def run(after=6, **more):
+    def run(after=6, *settings, **more):
         folder = run_folder_of(tmp_path / "m")
         signal_at_step(after)
         with pytest.raises(StoppedError, match="--resume"):
-            train(folder=folder, **more)
+            train(*settings, folder=folder, **more)
         return folder
 
     return run
@@ -41,10 +41,18 @@ def test_a_stopped_run_ends_with_the_same_bits(stop, train, never_stopped, after
     assert run.measures == never_stopped.measures
 
 
-@pytest.mark.parametrize("method", ["vinyals-sample", "sgm"])
-def test_every_random_state_is_restored(stop, train, method):
-    run = train(folder=stop(method=method), method=method, resume=True)
-    whole = train(method=method)
+@pytest.mark.parametrize(
+    ("method", "setting"),
+    [
+        ("vinyals-sample", "seed=0"),
+        ("sgm", "seed=0"),
+        ("set-rnn", "training.average=0.9"),
+        ("sigmoid", "model.wide=on"),
+    ],
+)
+def test_every_kind_of_state_is_restored(stop, train, method, setting):
+    run = train(setting, folder=stop(6, setting, method=method), method=method, resume=True)
+    whole = train(setting, method=method)
     assert same_bits(run.weights, whole.weights)
     assert run.measures == whole.measures
 

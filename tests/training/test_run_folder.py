@@ -2,37 +2,28 @@ import pytest
 import torch
 
 from setrnn.errors import ModelError
-from setrnn.training.run_folder import (
-    Checkpoint,
-    Position,
-    read_checkpoint,
-    read_position,
-    write_checkpoint,
-)
+from setrnn.training.run_folder import LAST, Position, RunFolder, read_checkpoint, read_position
 
+TENSORS = {"a": torch.randn(50, 20), "step": torch.tensor(3.0), "empty": torch.empty(0)}
 POSITION = Position(epoch=2, batch=3, loss_sum=0.1 + 0.2, history=[{"loss": 1 / 3, "n": 1}])
+IDENTITY = {"method": "set-rnn"}
 
 
 @pytest.fixture
-def checkpoint():
-    tensors = {"a": torch.randn(50, 20), "step": torch.tensor(3.0), "empty": torch.empty(0)}
-    return Checkpoint(tensors, POSITION, {"method": "set-rnn"})
+def file(tmp_path):
+    RunFolder(tmp_path, IDENTITY).save(TENSORS, POSITION)
+    return tmp_path / LAST
 
 
-def test_what_is_written_is_read(checkpoint, tmp_path):
-    file = tmp_path / "last.safetensors"
-    write_checkpoint(file, checkpoint)
+def test_what_is_written_is_read(file):
     found = read_checkpoint(file)
-    assert found.tensors.keys() == checkpoint.tensors.keys()
-    assert all(torch.equal(found.tensors[name], each) for name, each in checkpoint.tensors.items())
-    assert found.position == POSITION
-    assert read_position(tmp_path) == POSITION
-    assert found.identity == checkpoint.identity
+    assert found.tensors.keys() == TENSORS.keys()
+    assert all(torch.equal(found.tensors[name], each) for name, each in TENSORS.items())
+    assert found.position == read_position(file.parent) == POSITION
+    assert found.identity == IDENTITY
 
 
-def test_any_damage_is_found(checkpoint, tmp_path):
-    file = tmp_path / "last.safetensors"
-    write_checkpoint(file, checkpoint)
+def test_any_damage_is_found(file):
     whole = file.read_bytes()
     middle = len(whole) - 1000
     flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
@@ -41,5 +32,5 @@ def test_any_damage_is_found(checkpoint, tmp_path):
         with pytest.raises(ModelError, match=r"damaged.*version"):
             read_checkpoint(file)
     file.unlink()
-    with pytest.raises(ModelError, match=f"Remove {tmp_path}"):
+    with pytest.raises(ModelError, match=f"Remove {file.parent}"):
         read_checkpoint(file)

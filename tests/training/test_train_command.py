@@ -82,21 +82,6 @@ def test_ctrl_c_says_how_to_resume_and_resume_does(command, tmp_path, signal_at_
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == whole
 
 
-def test_a_budget_that_is_used_up_writes_the_best_epoch(command, tmp_path, signal_at_step):
-    signal_at_step(6)
-    assert "keep epoch 1" in command()[1].splitlines()[-1]
-    state = (tmp_path / "m.run" / "last.safetensors").read_bytes()
-    code, said = command("--resume", "--budget", "0.0001")
-    assert code == 0, said
-    assert "The model is that of epoch 1" in said
-    assert load(tmp_path / "m", "cpu").notes["best_epoch"] == 1
-    assert (tmp_path / "m.run" / "last.safetensors").read_bytes() == state
-    assert command()[0] == 1  # the run is not lost
-    code, said = command("--resume")
-    assert code == 0, said
-    assert len(load(tmp_path / "m", "cpu").notes["epochs"]) == 2
-
-
 def failing(error):
     def fail(*_, **__):
         raise error

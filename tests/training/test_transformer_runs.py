@@ -1,18 +1,16 @@
-"""Pretrained encoders: two learning rates, any precision, stopped and resumed."""
+"""Pretrained encoders: two learning rates, and any precision."""
 
 from dataclasses import replace
 from functools import partial
 
 import pytest
 import torch
-from tiny_runs import SIZES, prepared_of, same_bits, tiny_config
+from tiny_runs import SIZES, prepared_of, tiny_config
 
 import setrnn
 from setrnn.config import TextSettings
-from setrnn.errors import StoppedError
 from setrnn.methods import find_method
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.run_folder import run_folder_of
 from setrnn.training.start import TrainOptions, train_system
 from tiny_transformers import minilm, save_transformer
 
@@ -35,18 +33,6 @@ def data(folder, tmp_path_factory):
 def train_with(train, data, folder):
     path = ("encoder.name=transformer", f"encoder.path={folder}")
     return partial(train, *path, "text.max_tokens=32", data=data)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_stopped_run_ends_with_the_same_bits(train_with, signal_at_step, tmp_path, method):
-    place = run_folder_of(tmp_path / "m")
-    whole = train_with(method=method)
-    signal_at_step(6)
-    with pytest.raises(StoppedError):
-        train_with(method=method, folder=place)
-    run = train_with(method=method, folder=place, resume=True)
-    assert same_bits(run.weights, whole.weights)
-    assert run.measures == whole.measures
 
 
 @pytest.mark.parametrize("method", METHODS)

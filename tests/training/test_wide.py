@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from tiny_runs import same_bits, tiny_config
+from tiny_runs import tiny_config
 
 from setrnn.data.batches import TrainingDocuments, make_batch
 from setrnn.data.ragged import Ragged
-from setrnn.errors import ConfigError, StoppedError
 from setrnn.methods import find_method
 from setrnn.model.network import make_network
 from setrnn.systems.classical.br import BinaryRelevance
 from setrnn.systems.classical.system import make_training_data
 from setrnn.tagging.learn.planning import measure_speed
-from setrnn.training.run_folder import run_folder_of
-from setrnn.training.start import TrainOptions
+from setrnn.training.start import TrainOptions, identify_run
 from setrnn.training.wide import add_wide, choose_folds, cross_fit, weigh_tokens
 
 WIDE = "model.wide=on"
@@ -81,15 +79,14 @@ def test_every_decoder_learns_its_scale_and_leaves_br_as_it_is(train, tiny, meth
     np.testing.assert_array_equal(wide.weights, sp.csr_matrix(br.linear.weights).data)
 
 
-def test_a_resumed_run_ends_with_the_same_bits(train, tmp_path, signal_at_step):
-    folder = run_folder_of(tmp_path / "m")
-    signal_at_step(6)
-    with pytest.raises(StoppedError):
-        train(WIDE, method="sigmoid", folder=folder)
-    with pytest.raises(ConfigError, match=r"classical\.l1"):
-        train(WIDE, "classical.l1=0.5", method="sigmoid", folder=folder, resume=True)
-    resumed = train(WIDE, method="sigmoid", folder=folder, resume=True)
-    assert same_bits(resumed.weights, train(WIDE, method="sigmoid").weights)
+def test_the_settings_of_br_are_part_of_a_wide_run_alone(tiny):
+    found = [
+        identify_run(tiny, tiny_config(wide, f"classical.l1={l1}"), "sigmoid", {})
+        for wide in (WIDE, "model.wide=off")
+        for l1 in (0.1, 0.5)
+    ]
+    assert found[0] != found[1]
+    assert found[2] == found[3]
 
 
 def test_the_words_add_up_to_the_evidence(train, tiny):

@@ -20,7 +20,6 @@ def push(
     private: Annotated[
         bool, option("Make a new repository on the hub private.", None, "--private")
     ] = False,
-    message: Annotated[str | None, option("The message of the commit on the hub.")] = None,
     license: Annotated[  # noqa: A002 (the name that the hub has for it)
         str | None, option("The licence of the model on the hub, such as mit.", "NAME")
     ] = None,
@@ -38,5 +37,5 @@ def push(
     if same := {name for name in names if names.count(name) > 1}:
         raise ConfigError(f"Two models are named '{min(same)}'. Push them one after the other.")
     for model in models:
-        place = setrnn.push(model, to, private=private, message=message, license=license)
+        place = setrnn.push(model, to, private=private, license=license)
         note(f"Pushed {model} to {place}")

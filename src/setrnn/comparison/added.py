@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -105,7 +105,7 @@ def make_added_record(comparison: Comparison, name: str, file: Path) -> Record:
 
     A label that neither train nor test has is refused, since it is usually misspelt.
     """
-    rows = _match_documents(comparison, file, list(_read(file)))
+    rows = _match_documents(comparison, file, _read(file))
     predicted = _find_labels(comparison, file, rows)
     probability = [row.probability for row in rows if row.probability is not None]
     if 0 < len(probability) < len(rows):
@@ -123,21 +123,17 @@ def make_added_record(comparison: Comparison, name: str, file: Path) -> Record:
     )
 
 
-def _read(file: Path) -> Iterator[_Row]:
-    max_bytes = ReadOptions().max_row_bytes
-    n_rows = 0
+def _read(file: Path) -> list[_Row]:
+    max_bytes, rows = ReadOptions().max_row_bytes, list[_Row]()
     for number, line in numbered_lines(file, max_bytes):
         try:
-            values = parse_object(line, max_bytes, _ADVICE)
-            if values is None:
-                continue
-            row = _parse_row(values, number)
+            if (values := parse_object(line, max_bytes, _ADVICE)) is not None:
+                rows.append(_parse_row(values, number))
         except RowProblem as problem:
             raise DataError(f"{printable(file.name)} line {number}: {problem}") from None
-        n_rows += 1
-        yield row
-    if not n_rows:
+    if not rows:
         raise DataError(f"{file} holds no predictions. {_ADVICE}")
+    return rows
 
 
 def _parse_row(values: Mapping[str, Any], number: int) -> _Row:
@@ -162,11 +158,9 @@ def _parse_row(values: Mapping[str, Any], number: int) -> _Row:
 def _match_documents(comparison: Comparison, file: Path, rows: list[_Row]) -> list[_Row]:
     """Return the rows in the order of the test documents."""
     given, wanted = [row.id for row in rows], comparison.ids
-    if given == list(wanted):
+    if given in (list(wanted), [None] * len(wanted)):
         return rows
     if None in given:
-        if set(given) == {None} and len(rows) == len(wanted):
-            return rows
         raise DataError(
             f"{file} has {given.count(None):,} rows without an id among {len(rows):,}, and there "
             f"are {len(wanted):,} test documents. Give every row the id of its document, or one "

@@ -35,13 +35,13 @@ class Documents:
     """
 
     def __init__(self, comparison: Comparison, n_draws: int, seed: int) -> None:
-        self.n_draws = n_draws
+        self.n_draws, self.n_documents = n_draws, len(comparison.truth)
         self._seed = seed
         self._n_labels = comparison.n_labels
         self._order = sorted(range(len(comparison.ids)), key=comparison.ids.__getitem__)
         self._given = comparison.truth
         self._truth = self._matrix(comparison.truth)
-        n = len(comparison.truth)
+        n = self.n_documents
         counts = np.bincount(self._truth.indices, minlength=self._n_labels)
         self._occurring = np.flatnonzero(counts)
         # A draw may miss all documents of a rare label, whose F1 is then 0. Weight labels by 1 /
@@ -49,11 +49,6 @@ class Documents:
         chances = 1 - (1 - counts[self._occurring] / n) ** n
         self._label_shares = (1 / (chances * self._n_labels)).astype(np.float32)  # (L,)
         self._kept: list[tuple[Floats, Floats]] | None = None
-
-    @property
-    def n_documents(self) -> int:
-        """The number of test documents."""
-        return len(self._given)
 
     def scores(self, predicted: LabelSets) -> dict[str, float]:
         """Measure a run on all documents."""

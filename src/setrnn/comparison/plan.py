@@ -14,7 +14,6 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from datetime import timedelta
 from functools import partial
-from math import inf
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -38,8 +37,6 @@ from setrnn.training.pool import (
 
 ALL, LATER = "all", "later"  # groups of methods
 BUDGET = "budget_minutes"  # in the treatment of a run
-# Training ends by itself within its budget; a run that takes far longer is killed.
-LIMIT_FACTOR, LIMIT_SECONDS = 2, 60
 
 Pool: TypeAlias = Callable[..., Generator[Ended, None, None]]  # such as `run_jobs`
 
@@ -65,8 +62,6 @@ def find_methods(names: str | Sequence[str], keeps_models: bool = True) -> list[
         if name not in METHODS:
             known = nearest_name(name, [*METHODS, *groups])
             raise ConfigError(f"There is no method '{name}'. {known}")
-        if wanted.count(name) > 1:
-            raise ConfigError(f"--methods names '{name}' twice: two runs would have one name.")
     mixtures = [name for name in wanted if METHODS[name].is_mixture]
     if mixtures and len(wanted) - len(mixtures) < 2:
         raise ConfigError(
@@ -214,13 +209,16 @@ def _keep(task: Task, comparison: Comparison, ended: Ended) -> Record:
 
 def _make_jobs(tasks: Iterable[Task], costs: Mapping[str, float]) -> list[Job]:
     """Return one job per task, in descending order of expected time, with the jobs after it."""
-    jobs = []
-    for task in tasks:
-        limit = inf
-        if task.budget_seconds is not None and not find_method(task.method).is_mixture:
-            limit = LIMIT_FACTOR * task.budget_seconds + LIMIT_SECONDS
-        log_file = task.folder / RUNS / f"{task.name}.log"
-        jobs.append(Job(task.name, partial(run, task), log_file, limit, "runs", task.needed))
+    jobs = [
+        Job(
+            task.name,
+            partial(run, task),
+            task.folder / RUNS / f"{task.name}.log",
+            part_of="runs",
+            after=task.needed,
+        )
+        for task in tasks
+    ]
 
     def cost_to_the_end(job: Job) -> float:
         later = [costs[each.name] for each in jobs if job.name in each.after]

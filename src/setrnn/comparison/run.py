@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from setrnn import __version__
 from setrnn.comparison.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
 from setrnn.comparison.sequences import (
     explain_documents,
@@ -114,7 +113,12 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
             "was_cut_by_budget": was_cut,
             "needed": list(task.needed),
         },
-        environment=_environment(is_gpu),
+        environment={
+            **tagger.notes["versions"],
+            "platform": platform.system(),
+            "device": torch.cuda.get_device_name() if is_gpu else "cpu",
+            "ended": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        },
         costs=Costs(
             training_seconds=round(seconds, 2),
             training_documents_per_second=_training_speed(prepared, epochs, seconds),
@@ -229,23 +233,6 @@ def _training_speed(
         return round(float(np.mean([each["documents_per_second"] for each in epochs])), 1)
     n_documents = int(prepared.description["n_documents"]["train"])
     return round(n_documents / max(seconds, 1e-9), 1)
-
-
-def _environment(is_gpu: bool) -> dict[str, Any]:
-    import scipy
-    import sklearn
-
-    return {
-        "setrnn": __version__,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-        "platform": platform.system(),
-        "device": torch.cuda.get_device_name() if is_gpu else "cpu",
-        "ended": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-    }
 
 
 def _peak_memory() -> int:

@@ -138,7 +138,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 class Bootstrap:
-    """The scores of all entries over draws of documents and seeds, computed once and kept."""
+    """The scores of all entries over draws of documents and seeds, computed once and kept.
+
+    Attributes:
+        entries: all systems by all their rules.
+        n_draws: the number of draws.
+        n_documents: the number of test documents.
+    """
 
     def __init__(
         self,
@@ -146,29 +152,15 @@ class Bootstrap:
         runs: dict[Entry, list[LabelSets]],
         true_log_probs: dict[str, Values],
     ) -> None:
-        self._documents = documents
-        self._runs = runs
+        self.entries = tuple(runs)
+        self.n_draws, self.n_documents = documents.n_draws, documents.n_documents
+        self._documents, self._runs = documents, runs
         self._true_log_probs = true_log_probs  # by system: runs x documents, NaN where not known
         self._scores: dict[Entry, dict[str, list[float]]] = {}
         self._drawn: dict[Entry, dict[str, Values]] = {}  # runs x draws
         self._shares: dict[str, Values] = {}
         self._numbers: dict[Entry, NDArray[np.int64]] = {}
         self._threads = ThreadpoolController()
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """All systems by all their rules."""
-        return tuple(self._runs)
-
-    @property
-    def n_draws(self) -> int:
-        """The number of draws."""
-        return self._documents.n_draws
-
-    @property
-    def n_documents(self) -> int:
-        """The number of test documents."""
-        return self._documents.n_documents
 
     def has(self, entry: Entry, measure: str) -> bool:
         """Return whether an entry has a measure: log p(true set) may not be recorded."""

@@ -125,7 +125,6 @@ def push(
     to: str | Path,
     *,
     private: bool = False,
-    message: str | None = None,
     license: str | None = None,  # noqa: A002 (the name that the hub has for it)
 ) -> str:
     """Copy a model to a folder or to the Hugging Face hub; return its place.
@@ -138,7 +137,6 @@ def push(
         to: a folder or `hub:OWNER/NAME`, which is made if it does not exist. With `@VERSION`, the
             version gets this tag on the hub. At the end, `/` adds the model's name.
         private: whether a repository that is made on the hub is private.
-        message: of the commit on the hub.
         license: the licence of the model on the hub, such as "mit"; none if not given.
 
     Example:
@@ -157,9 +155,9 @@ def push(
         with tempfile.TemporaryDirectory(prefix="setrnn-") as temporary:
             folder = Path(temporary) / "model"
             _copy(model, folder)
-            return _upload(target, folder, private, message, license)
-    if private or message is not None or license is not None:
-        raise ConfigError(f"private, message and license are for the hub: {target} is a folder.")
+            return _upload(target, folder, private, license)
+    if private or license is not None:
+        raise ConfigError(f"private and license are for the hub: {target} is a folder.")
     check_model_place(Path(target))
     _copy(model, Path(target))
     return target
@@ -176,9 +174,7 @@ def _copy(model: str | Path | Tagger, folder: Path) -> None:
         save_model(folder, replace(saved, readme=text))
 
 
-def _upload(
-    place: str, folder: Path, private: bool, message: str | None, license_name: str | None
-) -> str:
+def _upload(place: str, folder: Path, private: bool, license_name: str | None) -> str:
     """Send a model to the hub as one commit, all of it or nothing; return its address.
 
     `upload_folder` may make several commits.
@@ -224,7 +220,7 @@ def _upload(
                 *(CommitOperationAdd(file, path) for file, path in files.items()),
                 *(CommitOperationDelete(file) for file in sorted(ours - files.keys())),
             ],
-            commit_message=message or f"Push a {saved.method} model by setrnn {__version__}",
+            commit_message=f"Push a {saved.method} model by setrnn {__version__}",
             parent_commit=info.sha,
         )
         if tag is not None:

@@ -36,7 +36,7 @@ from setrnn.serve.settings import ApiKeys, ServeSettings
 
 PAGE = Path(__file__).parent / "page"
 PAGE_FILES = "/page/"
-OPEN_PATHS = ("/", PAGE_FILES, "/healthz", "/readyz", "/openapi.json")  # they need no key
+OPEN_PATHS = ("/", "/healthz", "/readyz", "/openapi.json")  # they need no key
 # FastAPI can export requests to OpenTelemetry, as the environment says: texts must not leave.
 NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 KEY_SCHEMES = {
@@ -169,7 +169,7 @@ class Guard:
         app: the application.
         hosts: the allowed host names; None: all.
         keys: the valid keys; None: no key is required.
-        open_paths: the paths that need no key; one that ends with a slash, all below it.
+        open_paths: the paths that need no key, besides the files of the page.
     """
 
     def __init__(
@@ -183,7 +183,6 @@ class Guard:
         # Browsers always send a host name; health checks may not.
         self.hosts = None if hosts is None else {"", "localhost", *map(str.lower, hosts)}
         self.open_paths = frozenset(open_paths)
-        self.open_prefixes = tuple(each for each in open_paths if len(each) > 1 and each[-1] == "/")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 421 to a request for another host, 401 to one without a key."""
@@ -195,7 +194,7 @@ class Guard:
             elif (
                 self.keys is not None
                 and path not in self.open_paths
-                and not path.startswith(self.open_prefixes)
+                and not path.startswith(PAGE_FILES)
                 and not self.keys.hold(self._find_key(headers))
             ):
                 answer = problem_response(_KEY_REQUIRED)

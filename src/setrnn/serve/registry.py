@@ -45,28 +45,23 @@ class ServedModel:
 
 
 class Registry:
-    """The served models by name; the first is the default."""
+    """The served models by name, from a folder each; the first is the default."""
 
     def __init__(self, folders: Mapping[str, Path], device: str = "auto") -> None:
-        self.folders, self.device = dict(folders), device
+        self.folders, self.device, self.names = dict(folders), device, list(folders)
         self._models: dict[str, ServedModel] = {}
 
     @classmethod
     def of(cls, *models: ServedModel) -> Registry:
         """Return a registry of models that are already loaded."""
-        registry = cls({})
+        registry = cls({model.name: Path() for model in models})
         registry._models = {model.name: model for model in models}
         return registry
 
     @property
-    def names(self) -> list[str]:
-        """The names, the default first."""
-        return list(self.folders or self._models)
-
-    @property
     def is_ready(self) -> bool:
         """Whether all models are loaded."""
-        return len(self._models) == len(self.names)
+        return len(self._models) == len(self.folders)
 
     @property
     def models(self) -> dict[str, ServedModel]:
@@ -96,18 +91,15 @@ class Registry:
         for name, before in list(self._models.items()):
             try:
                 with open_place(self.folders[name]) as place:
-                    is_same = read_version(place) == before.version
-                now = before if is_same else self._load(name)
+                    if read_version(place) == before.version:
+                        log.info("%s: unchanged (%s).", name, before.version)
+                        continue
+                self._models[name] = now = self._load(name)
+                log.info("%s: %s replaces %s.", name, now.version, before.version)
             except Exception as error:  # noqa: BLE001 (the old model stays, whatever it is)
                 is_known = isinstance(error, SetRNNError | OSError)
                 reason = error if is_known else f"{type(error).__name__}."
                 log.info("%s: not loaded, %s stays. %s", name, before.version, reason)
-                continue
-            self._models[name] = now
-            if now is before:
-                log.info("%s: unchanged (%s).", name, before.version)
-            else:
-                log.info("%s: %s replaces %s.", name, now.version, before.version)
 
     def _load(self, name: str) -> ServedModel:
         tagger = load(self.folders[name], self.device)

@@ -28,7 +28,6 @@ from setrnn.systems.rules import RULES
 if TYPE_CHECKING:
     from setrnn.serve.routes import Service
 
-VERSION_HEADER = "X-Model-Version"
 HELD_BODIES = 16  # bodies of the largest size that all current requests may hold together
 SMALL_BODY = 64 << 10  # bytes; small bodies are read even while large ones fill the memory limit
 # Half of an emoji, or what only looks like it: an escaped backslash, or both halves.
@@ -46,7 +45,7 @@ def _accept_whole_float(value: Any) -> Any:  # noqa: ANN401 (whatever was sent)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Name = Annotated[str, Field(max_length=MAX_NAME)]
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
 # Lists stop at the first error: there may be a million.
 Names = Annotated[list[Name], Field(max_length=MAX_LABELS, fail_fast=True)]
 FeatureNames = Annotated[
@@ -146,7 +145,7 @@ class ExplainRequest(_Request):
 
 
 class JsonRoute(APIRoute):
-    """A route of a function `(wanted, request)`; an answer with a model names it in a header.
+    """A route of a function `(wanted, request)`.
 
     FastAPI describes the route by the types of the function. A request is read, and its answer
     written, by these types too; what FastAPI does besides, for routes of other kinds, takes as long
@@ -168,9 +167,7 @@ class JsonRoute(APIRoute):
                 return Response(status_code=CLIENT_GONE)
             finally:
                 service.n_held -= len(body)
-            model = getattr(found, "model", None)
-            headers = {} if model is None else {VERSION_HEADER: model.version}
-            return Response(to_write.dump_json(found), 200, headers, "application/json")
+            return Response(to_write.dump_json(found), media_type="application/json")
 
         return handle
 

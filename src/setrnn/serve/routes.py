@@ -32,7 +32,6 @@ from setrnn.serve.problems import ProblemError, describe_problems
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.requests import (
     MAX_NAME,
-    VERSION_HEADER,
     CompleteRequest,
     ExplainRequest,
     JsonRoute,
@@ -57,16 +56,13 @@ class Service:
     n_held: int = 0  # bytes of the bodies of all current requests
 
 
-_VERSION = {"description": "The model's version.", "schema": {"type": "string"}}
-_NAMES_MODEL: dict[int | str, Any] = {200: {"headers": {VERSION_HEADER: _VERSION}}}
-
-
 router = APIRouter(generate_unique_id_function=lambda route: route.name)
 posts = APIRouter(
     route_class=JsonRoute,
     generate_unique_id_function=lambda route: route.name,
-    responses=_NAMES_MODEL
-    | describe_problems("bad-json", "body-too-large", "not-json-type", "invalid", "queue-full"),
+    responses=describe_problems(
+        "bad-json", "body-too-large", "not-json-type", "invalid", "queue-full"
+    ),
 )
 
 
@@ -143,10 +139,9 @@ def _card(model: ServedModel, is_default: bool) -> ModelCard:
     )
 
 
-@router.get("/v1/labels", responses=_NAMES_MODEL | describe_problems("invalid", "not-ready"))
+@router.get("/v1/labels", responses=describe_problems("invalid", "not-ready"))
 def labels(  # in a thread: there may be 100,000 labels
     request: Request,
-    response: Response,
     model: Annotated[
         str | None, Query(max_length=MAX_NAME, description="The model's name; empty: the first.")
     ] = None,
@@ -157,7 +152,6 @@ def labels(  # in a thread: there may be 100,000 labels
 ) -> LabelsAnswer:
     """List the labels of a model, or search them: the most frequent first."""
     found = service_of(request).registry.find(model or None)
-    response.headers[VERSION_HEADER] = found.version
     tagger, matching = found.tagger, found.find_labels(prefix)
     names, counts = tagger.labels.names, tagger.labels.counts
     parents_of = tagger.closure.parents if tagger.hierarchy is not None else lambda label: ()

@@ -7,9 +7,11 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import Collection, Coroutine
-from contextlib import suppress
-from typing import Any, TextIO
+from collections.abc import Collection, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from logging.handlers import QueueHandler, QueueListener
+from queue import SimpleQueue
+from typing import Any
 
 import uvicorn
 
@@ -22,7 +24,6 @@ from setrnn.serve.settings import ApiKeys, ServeSettings
 STOP_SECONDS = 60  # for current requests to finish
 GRACE_SECONDS = 0.2  # in which requests that were sent before the stop are still read
 KEEP_ALIVE_SECONDS = 75  # more than a proxy keeps idle connections, so that it closes them
-LOG_SECONDS, LOG_BYTES = 0.2, 1 << 16  # that a line of the log waits for others, at most
 
 
 def serve(
@@ -39,10 +40,9 @@ def serve(
     finish its request.
     """
     server = Server(registry, settings, keys, hosts)
-    with suppress(KeyboardInterrupt):  # uvicorn raises the signal that has stopped it again
+    # uvicorn raises the signal that has stopped it again.
+    with logging_in_a_thread(), suppress(KeyboardInterrupt):
         server.run([listener])
-    with suppress(OSError):
-        server.log.flush()
     if server.failure is not None:
         raise server.failure
     if server.n_unanswered:
@@ -76,7 +76,6 @@ class Server(uvicorn.Server):
         )
         super().__init__(config)
         self.registry, self.keys = registry, keys
-        self.log = set_up_log()
         self.failure: Exception | None = None
         self.n_unanswered = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -89,7 +88,6 @@ class Server(uvicorn.Server):
             loop = asyncio.get_running_loop()
             loop.add_signal_handler(signal.SIGHUP, lambda: self._start(self._reload()))
         self._start(self._load())
-        self._start(_flush_regularly(self.log))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Read the requests that were sent before the stop, then finish all current ones."""
@@ -136,33 +134,23 @@ def set_aside_objects() -> None:
     gc.freeze()
 
 
-class _LineHandler(logging.StreamHandler[TextIO]):
-    """Writes lines to a stream that keeps them until it is flushed."""
+@contextmanager
+def logging_in_a_thread() -> Iterator[None]:
+    """Log one line per request to standard error, and nothing from the libraries.
 
-    def flush(self) -> None:
-        """Leave the lines in the stream."""
-
-
-def set_up_log() -> TextIO:
-    """Log one line per request to the stream that is returned, and nothing from the libraries.
-
-    It is standard error with a buffer: after a write of its own, each request would wait for a busy
-    worker to give up the interpreter again.
+    A thread writes the lines: after a write of its own, each request would wait for a busy worker
+    to give up the interpreter again.
     """
-    # Open as long as the process.
-    stream = open(2, "w", LOG_BYTES, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
-    handler = _LineHandler(stream)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    records, lines = SimpleQueue[logging.LogRecord](), logging.StreamHandler()
+    lines.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     logger = logging.getLogger("setrnn.serve")
-    logger.handlers, logger.propagate = [handler], False
+    logger.handlers, logger.propagate = [QueueHandler(records)], False
     logger.setLevel(logging.INFO)
     for name in ("uvicorn", "uvicorn.error", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    return stream
-
-
-async def _flush_regularly(stream: TextIO) -> None:
-    while True:
-        await asyncio.sleep(LOG_SECONDS)
-        with suppress(OSError):  # nobody reads the log
-            stream.flush()
+    listener = QueueListener(records, lines)
+    listener.start()
+    try:
+        yield
+    finally:
+        listener.stop()

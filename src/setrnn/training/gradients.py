@@ -12,7 +12,7 @@ about as much memory as one with documents of one window.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
@@ -82,7 +82,7 @@ class Gradients:
             return
         with (
             limited_threads(1),
-            ThreadPoolExecutor(self.n_pieces - 1, "setrnn", torch.set_num_threads, (1,)) as threads,
+            ThreadPoolExecutor(self.n_pieces, "setrnn", torch.set_num_threads, (1,)) as threads,
         ):
             self._threads = threads
             try:
@@ -218,13 +218,5 @@ def _backward(loss: Tensor) -> Tensor:
 
 
 def _share(threads: ThreadPoolExecutor, works: Iterable[Callable[[], Tensor]]) -> list[Tensor]:
-    """Do all works in other threads and in this one; return the results in order.
-
-    A work may begin as soon as the iterable gives it.
-    """
-    waiting: list[tuple[Callable[[], Tensor], Future[Tensor]]] = [
-        (work, threads.submit(work)) for work in works
-    ]
-    # The other threads begin at the first.
-    own = {future: work() for work, future in reversed(waiting) if future.cancel()}
-    return [own[future] if future in own else future.result() for _, future in waiting]
+    """Do all works in threads, each as soon as the iterable gives it; return their results."""
+    return [each.result() for each in [threads.submit(work) for work in works]]

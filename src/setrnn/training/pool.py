@@ -12,7 +12,6 @@ import traceback
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from math import inf
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,6 @@ from typing import Any
 from setrnn.errors import SetRNNError, find_memory_problem, is_full_gpu
 from setrnn.progress import OnProgress, Progress, ignore_progress, log
 
-OVER_BUDGET = "over budget"
-FULL_GPU = "full GPU"
 TICK = 1.0  # seconds after which a wait ends, so that Ctrl-C is heard on every system
 MIN_PAUSE = 0.2  # seconds between two messages of a job that say the same
 LEAVING_SECONDS = 30.0  # a process that has sent its result is killed after them
@@ -40,10 +37,9 @@ class Failure:
 def describe_error(error: Exception) -> Failure:
     """Describe an error in one line, with its class unless it is our own."""
     is_ours = isinstance(error, SetRNNError)
-    if is_full_gpu(error) or is_full_gpu(error.__cause__):
-        own = error if is_ours else "The GPU's memory is too small."
-        return Failure(FULL_GPU, f"{own} Try fewer jobs at a time.")
     message = find_memory_problem(error) or " ".join(str(error).split())[:300]
+    if is_full_gpu(error) or is_full_gpu(error.__cause__):
+        message += " Try fewer jobs at a time."
     if not is_ours:
         message = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return Failure(type(error).__name__, message)
@@ -83,7 +79,6 @@ class Job:
     name: str
     work: Callable[[OnProgress], Any]
     log: Path  # the output and the traceback of the work; removed if it succeeds
-    limit_seconds: float = inf  # the process is killed after them
     part_of: str = "jobs"  # the activity that the job's progress is part of
     after: tuple[str, ...] = ()  # the jobs that must have ended before, by their names
 
@@ -103,45 +98,24 @@ def run_jobs(
 ) -> Generator[Ended, None, None]:
     """Run jobs in their order, `n_jobs` at a time with `n_threads` each, and yield each at its end.
 
-    A job that must wait for others is passed over until they have ended, failed or not. A job that
-    finds the GPU's memory full beside others is run again with fewer at a time; after each job that
-    succeeds, one more is tried.
+    A job that must wait for others is passed over until they have ended, failed or not.
 
     When the generator is closed early, or on Ctrl-C, the running jobs are asked to stop and get
     time to save; the others never start. `on_progress` is called with the progress of each job,
     under the job's name.
     """
-    waiting, n_at_once = list(jobs), n_jobs
-    running: dict[Connection, _Running] = {}
+    waiting, running = list(jobs), dict[Connection, _Running]()
     try:
         while waiting or running:
             names = [each.job.name for each in running.values()]
-            for job in take_ready(waiting, names, n_at_once):
+            for job in take_ready(waiting, names, n_jobs):
                 started = _Running(job, n_threads, on_progress)
                 running[started.messages] = started
-            limits = [each.job.limit_seconds - each.seconds for each in running.values()]
-            n_beside = len(running) - 1  # of each job that has ended meanwhile
-            for messages in wait(list(running), max(0, min([TICK, *limits]))):
+            for messages in wait(list(running), TICK):
                 assert isinstance(messages, Connection)
-                ended = running[messages].read()
-                if ended is None:
-                    continue
-                del running[messages]
-                if n_beside and ended.failure is not None and ended.failure.kind == FULL_GPU:
-                    n_at_once = n_beside
-                    waiting.insert(0, ended.job)
-                    log.warning(
-                        f"The GPU's memory is full: {ended.job.name} will run again, with at most "
-                        f"{n_beside} at a time for now."
-                    )
-                    continue
-                if ended.failure is None:
-                    n_at_once = min(n_at_once + 1, n_jobs)
-                yield ended
-            for each in list(running.values()):
-                if each.seconds > each.job.limit_seconds:
-                    del running[each.messages]
-                    yield each.kill_over_budget()
+                if (ended := running[messages].read()) is not None:
+                    del running[messages]
+                    yield ended
     finally:
         if running:
             log.info("Stopping: the running jobs save their state. Ctrl-C again ends them at once.")
@@ -187,10 +161,6 @@ class _Running:
         theirs.close()
         self._report(Progress("", 0.0, 1.0, unit="", detail="starting"))
 
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self._start
-
     def read(self) -> Ended | None:
         """Read one message; return the end of the job, or None if the job continues."""
         try:
@@ -203,12 +173,6 @@ class _Running:
             return None
         self.end(LEAVING_SECONDS)
         return self._finish(**{kind: content})
-
-    def kill_over_budget(self) -> Ended:
-        self.end()
-        minutes = self.seconds / 60
-        message = f"killed after {minutes:.1f} minutes, far over its budget. Raise --budget."
-        return self._finish(failure=Failure(OVER_BUDGET, message))
 
     def end(self, seconds: float = 0.0) -> None:
         """Wait until the process has ended; kill it if it does not."""
@@ -233,7 +197,7 @@ class _Running:
         log = self.job.log
         if failure is None or (log.exists() and not log.stat().st_size):
             log.unlink(missing_ok=True)
-        return Ended(self.job, self.seconds, value, failure)
+        return Ended(self.job, time.monotonic() - self._start, value, failure)
 
 
 def _stop(running: Sequence[_Running]) -> None:

@@ -189,8 +189,20 @@ class RunFolder:
 
     def save(self, tensors: dict[str, Tensor], position: Position) -> None:
         """Save the state of the run; a process that is killed leaves the last whole checkpoint."""
-        if self._writes:
-            write_checkpoint(self.folder / LAST, Checkpoint(tensors, position, self.identity))
+        if not self._writes:
+            return
+        from safetensors.torch import save
+
+        tensors = {name: each.detach().cpu().contiguous() for name, each in tensors.items()}
+        state = {
+            "format": FORMAT,
+            "position": asdict(position),
+            "identity": self.identity,
+            "checksum": _checksum(tensors),
+        }
+        way_out = " Earlier checkpoints are kept: free some space, and resume with --resume."
+        with whole_file(self.folder / LAST, way_out) as stream:
+            stream.write(save(tensors, metadata={_KEY: json.dumps(state)}))
 
     def write_epochs(self, history: list[dict[str, Any]]) -> None:
         """Write one row per epoch."""
@@ -202,22 +214,6 @@ class RunFolder:
         writer.writerows(history)
         with whole_file(self.folder / EPOCHS) as stream:
             stream.write(text.getvalue().encode())
-
-
-def write_checkpoint(file: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint; if that fails, the file stays as it was."""
-    from safetensors.torch import save
-
-    tensors = {name: each.detach().cpu().contiguous() for name, each in checkpoint.tensors.items()}
-    state = {
-        "format": FORMAT,
-        "position": asdict(checkpoint.position),
-        "identity": checkpoint.identity,
-        "checksum": _checksum(tensors),
-    }
-    way_out = " Earlier checkpoints are kept: free some space, and resume with --resume."
-    with whole_file(file, way_out) as stream:
-        stream.write(save(tensors, metadata={_KEY: json.dumps(state)}))
 
 
 def read_checkpoint(file: Path) -> Checkpoint:
