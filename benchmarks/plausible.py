@@ -3,16 +3,17 @@
     python benchmarks/plausible.py [--json FILE] [--rule f1] [--split test] [--candidates N]
         MODEL=DATA...
 
-A row per model and least share of the most probable set's probability (0: the free rule). Beside
-the F1 and the exact matches: the share of predicted sets that no training document has, that have
-more labels than any training document, and of a probability below .01. The first row of a model
-has the true sets.
+A row per model and weight of log p(set) beside the value of the rule (0: the free rule). Beside the
+measure of the rule and the exact matches: the share of predicted sets that no training document
+has, that have more labels than any training document, and of a probability below .01. The first
+row of a model has the true sets.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,12 @@ import setrnn
 from harness import make_parser, print_head, print_row, save
 from setrnn.metrics import evaluate_label_sets
 from setrnn.systems.predicting import BatchSearch
+from setrnn.systems.rules import RULES
 from setrnn.tagging.documents import open_documents
+from setrnn.tagging.prediction import name_labels
 from setrnn.tagging.tagger import count_for_all
 
-SHARES = (0.0, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0)
+WEIGHTS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.1)
 UNLIKELY = 0.01
 
 
@@ -35,7 +38,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--split")
     parser.add_argument("--candidates", type=int, default=1, help="sets to search for, at least")
     chosen = parser.parse_args(given)
-    print_head("model", "share", "F1", "exact", "unseen", "too large", "p < .01")
+    print_head("model", "weight", "measure", "exact", "unseen", "too large", "p < .01")
     rows: list[dict[str, Any]] = []
     for pair in chosen.pairs:
         rows += measure(*pair.split("="), chosen)
@@ -54,8 +57,8 @@ def measure(model: str, data: str, chosen: argparse.Namespace) -> list[dict[str,
         scores = evaluate_label_sets(truth, label_sets, tagger.labels.names)
         row = {
             "model": model,
-            "share": name,
-            "f1": scores.instance_f1,
+            "weight": name,
+            "measure": getattr(scores, RULES[chosen.rule].measure or "instance_f1"),
             "exact": scores.subset_accuracy,
             "unseen": np.mean([frozenset(each) not in seen for each in label_sets]),
             "too_large": np.mean([len(each) > most for each in label_sets]),
@@ -65,19 +68,16 @@ def measure(model: str, data: str, chosen: argparse.Namespace) -> list[dict[str,
         return row
 
     rows = [describe(truth, "truth", np.ones(len(truth)))]
-    options = {
-        share: tagger.resolve(chosen.rule, chosen.candidates, setrnn.Limits(plausible=share))
-        for share in SHARES
-    }
-    searches = [
-        BatchSearch(tagger.system, batch.tokens, count_for_all(options.values()))
-        for batch in batches
-    ]
-    for share, how in options.items():
-        found = [p for search in searches for p in tagger.name_chosen(search, how)]
-        raw = [search.choose(how.rule, how.limits, tagger.thresholds) for search in searches]
-        probs = np.exp(np.concatenate([each.log_probs for each in raw]))
-        rows.append(describe([each.labels for each in found], f"{share:g}", probs))
+    how = tagger.resolve(chosen.rule, chosen.candidates)
+    searches = [BatchSearch(tagger.system, batch.tokens, count_for_all([how])) for batch in batches]
+    for weight in WEIGHTS:
+        limits = how.limits
+        if weight:
+            limits = replace(limits, plausible=weight, dependencies=tagger.dependencies)
+        found = [search.choose(how.rule, limits, tagger.thresholds) for search in searches]
+        probs = np.exp(np.concatenate([each.log_probs for each in found]))
+        label_sets = [name_labels(tagger.labels, row) for each in found for row in each.labels]
+        rows.append(describe(label_sets, f"{weight:g}", probs))
     return rows
 
 

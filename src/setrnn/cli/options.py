@@ -317,8 +317,7 @@ class LimitOptions:
         """Return the limits; the model checks the labels."""
         sizes = self.min_labels, self.max_labels
         labels = self.require or (), self.forbid or ()
-        plausible = 0.0 if self.free else None
-        return setrnn.Limits(*sizes, self.only_seen, *labels, self.closed, plausible)
+        return setrnn.Limits(*sizes, self.only_seen, *labels, self.closed, self.free or None)
 
 
 def expand(command: Callable[..., None]) -> Callable[..., None]:

@@ -22,8 +22,9 @@ from setrnn.systems.closure import Closure
 if TYPE_CHECKING:
     from setrnn.systems.dependencies import Dependencies
 
-# The share without a rule.
-PLAUSIBLE = 0.3
+# The weight of log p(set) beside the value of a set, such as its expected F1: a set that is half as
+# probable must be better by .02. Chosen by benchmarks/plausible.py.
+PLAUSIBLE = 0.03
 _MAX_SCORES = 1 << 24  # documents x seen sets in memory at once
 
 
@@ -39,8 +40,8 @@ class Limits:
         forbidden: labels that the set must not contain.
         closed: whether a set must contain, with each label, all labels above it in the hierarchy
             of the model; None for the model's own choice.
-        plausible: the least probability of a set, as a share of the most probable set's; 0 for
-            any. None for the model's own choice: `PLAUSIBLE` without a rule, 0 with one.
+        free: whether the rule may choose a set that the model does not find plausible; None for
+            the model's own choice: not without a rule, but with one.
 
     Example:
         >>> Limits(min_labels=1, max_labels=5, required=["politics"]).required
@@ -57,7 +58,7 @@ class Limits:
     required: Collection[str] = ()
     forbidden: Collection[str] = ()
     closed: bool | None = None
-    plausible: float | None = None
+    free: bool | None = None
 
     def __post_init__(self) -> None:
         """Raise ConfigError if no set of any model can fit."""
@@ -70,8 +71,6 @@ class Limits:
             raise ConfigError(f"min_labels must be 0 or more, got {self.min_labels}.")
         if self.max_labels is not None and not _is_count(self.max_labels):
             raise ConfigError(f"max_labels must be 0 or more, got {self.max_labels}.")
-        if self.plausible is not None and not 0 <= self.plausible <= 1:
-            raise ConfigError(f"plausible must be from 0 to 1, got {self.plausible}.")
         both = sorted(set(self.required) & set(self.forbidden))
         if both:
             raise ConfigError(
@@ -118,7 +117,7 @@ class Limits:
                 f"{self.max_labels}. No set can fit."
             )
         limits = SetLimits(len(labels), least, most, required, is_allowed, closure=closure)
-        if replace(self, closed=None, plausible=None) == Limits():
+        if replace(self, closed=None, free=None) == Limits():
             return limits
         return limits.with_seen_sets(seen_sets, self.only_seen)
 
@@ -191,8 +190,8 @@ class SetLimits:
     only_seen: bool = False
     seen: SeenSets | None = None  # the seen sets that fit, if they are known
     closure: Closure | None = None  # sets must be closed; so are `required` and what is forbidden
-    # The least share of the most probable set's probability, and what the sets of training show
-    # without an exception: see `rules.plausible`. They leave out what a rule prefers, not sets.
+    # How much log p(set) counts beside the value of a rule, and what the sets of training show
+    # without an exception: see `rules.plausible`.
     plausible: float = 0.0
     dependencies: Dependencies | None = None
 

@@ -17,7 +17,7 @@ from setrnn.systems.limits import SetLimits, set_keys
 from setrnn.systems.rules import LABEL_RULE, count_candidates, find_rule
 from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.marginal_rules import Thresholds
-from setrnn.systems.rules.plausible import keep_plausible
+from setrnn.systems.rules.plausible import choose_plausible
 from setrnn.systems.system import System
 
 MAX_PAIRS = 2**21  # of documents and labels that are searched together
@@ -122,7 +122,7 @@ class BatchSearch:
             chosen.log_probs[question.rows] = question.log_probs
             sets, rate = (chosen.labels, chosen.log_probs), find_rule(rule).rate
             if chosen.choice.limits.plausible and rate is not None:
-                sets = keep_plausible(chosen.choice, rate, *sets)
+                sets = choose_plausible(chosen.choice, rate, *sets)
             seconds = chosen.seconds + question.seconds + time.perf_counter() - start
             found[rule] = ChosenSets(chosen.choice, *sets, seconds)
         return found

@@ -192,11 +192,9 @@ class TrainedModel:
             )
         closure = self.closure if is_closed else None
         found = asked.for_labels(self.labels, self.seen_sets, closure)
-        plausible = asked.plausible
-        if plausible is None:
-            plausible = PLAUSIBLE if rule is None else 0.0
-        dependencies = self.dependencies if plausible else None
-        return replace(found, plausible=plausible, dependencies=dependencies)
+        if asked.free or (asked.free is None and rule is not None):
+            return found
+        return replace(found, plausible=PLAUSIBLE, dependencies=self.dependencies)
 
     def with_hierarchy(self, parents: Parents | None, *, keeps_closed: bool = True) -> Self:
         """Return the same model with a hierarchy of its labels; None for none.

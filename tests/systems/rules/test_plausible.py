@@ -6,35 +6,29 @@ import pytest
 from brute_force import all_sets
 from choices import as_sets, choice_of, choose_sets, expected_f1, padded_sets, random_distributions
 from setrnn.systems.dependencies import Dependencies
-from setrnn.systems.limits import SeenSets, no_limits
+from setrnn.systems.limits import PLAUSIBLE, SeenSets, no_limits
 from setrnn.systems.rules import find_rule
-from setrnn.systems.rules.plausible import keep_plausible
+from setrnn.systems.rules.plausible import choose_plausible
 
 
-def choose(probs, share, dependencies=None, rule="f1", limits=None):
+def choose(probs, weight, dependencies=None, rule="f1", limits=None):
     limits = no_limits(4) if limits is None else limits
-    choice = choice_of(probs, replace(limits, plausible=share, dependencies=dependencies))
-    return keep_plausible(choice, find_rule(rule).rate, *choose_sets(rule, choice))
+    choice = choice_of(probs, replace(limits, plausible=weight, dependencies=dependencies))
+    return choose_plausible(choice, find_rule(rule).rate, *choose_sets(rule, choice))
 
 
-@pytest.mark.parametrize("share", [0.05, 0.3, 1.0])
-def test_the_set_is_the_best_of_those_with_a_share_of_the_largest_probability(share):
-    probs = random_distributions(7)
-    labels, log_probs = choose(probs, share)
+@pytest.mark.parametrize("weight", [0.01, 0.1, 100.0])
+def test_the_set_has_the_largest_sum_of_expected_f1_and_log_probability(weight):
+    probs = random_distributions(7) + 1e-9
+    labels, log_probs = choose(probs, weight)
     for row, chosen, log_prob in zip(probs, as_sets(labels), log_probs, strict=True):
-        likely = [each for each, p in zip(all_sets(4), row, strict=True) if p >= share * row.max()]
-        assert chosen in likely
-        assert expected_f1(row, chosen) == pytest.approx(
-            max(expected_f1(row, each) for each in likely)
-        )
-        assert np.exp(log_prob) == pytest.approx(row[all_sets(4).index(chosen)])
-
-
-def test_a_free_choice_that_is_plausible_stays():
-    probs = random_distributions(8) + 1e-6
-    free, _ = choose_sets("f1", choice_of(probs))
-    kept, _ = choose(probs, 1e-9)
-    assert as_sets(kept) == as_sets(free)
+        values = [
+            expected_f1(row, each) + weight * np.log(p)
+            for each, p in zip(all_sets(4), row, strict=True)
+        ]
+        place = all_sets(4).index(chosen)
+        assert values[place] == pytest.approx(max(values), abs=1e-6)
+        assert np.exp(log_prob) == pytest.approx(row[place])
 
 
 def test_of_two_likely_sets_the_union_is_not_predicted():
@@ -44,7 +38,15 @@ def test_of_two_likely_sets_the_union_is_not_predicted():
     probs[0, sets.index((0, 1))], probs[0, sets.index((0, 2))] = 0.5, 0.49
     free, _ = choose_sets("f1", choice_of(probs))
     assert as_sets(free) == [(0, 1, 2)]
-    assert as_sets(choose(probs, 0.3)[0]) == [(0, 1)]
+    assert as_sets(choose(probs, PLAUSIBLE)[0]) == [(0, 1)]
+
+
+def test_a_chosen_set_that_is_no_candidate_may_stay():
+    probs = random_distributions(8) + 1e-6
+    choice = choice_of(probs, replace(no_limits(4), plausible=1e-9), n_sets=2)
+    free, log_probs = choose_sets("f1", choice)
+    kept, _ = choose_plausible(choice, find_rule("f1").rate, free, log_probs)
+    assert as_sets(kept) == as_sets(free)
 
 
 def test_sets_are_chosen_within_the_limits():

@@ -136,11 +136,10 @@ def test_every_rule_chooses_the_best_set_that_fits(rule, hierarchy, limits):
 @pytest.mark.parametrize("rule", [name for name, each in RULES.items() if each.rate])
 def test_a_rule_rates_sets_by_what_it_makes_largest(rule):
     probs = random_distributions(6, n=12)
-    choice, rows = choice_of(probs, thresholds=THRESHOLDS), np.arange(2, 12, 3)
-    sets = np.broadcast_to(padded_sets(all_sets(4), 4), (len(rows), 16, 4))
-    values = find_rule(rule).rate(choice, rows, sets)
-    for row, found in zip(rows, values, strict=True):
-        expected = [worth(rule, probs[row], each) for each in all_sets(4)]
+    sets = np.broadcast_to(padded_sets(all_sets(4), 4), (12, 16, 4))
+    values = find_rule(rule).rate(choice_of(probs, thresholds=THRESHOLDS), sets)
+    for row, found in zip(probs, values, strict=True):
+        expected = [worth(rule, row, each) for each in all_sets(4)]
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from setrnn.systems.candidates import Floats, Ids, Ints, LabelSizeProbs, list_columns
+from setrnn.systems.candidates import Floats, Ids, LabelSizeProbs, list_columns
 from setrnn.systems.limits import SeenSets, SetLimits
 from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.closed_sets import find_largest_f1, replace_rows
@@ -34,18 +34,19 @@ def choose(choice: Choice) -> Ids:
     return replace_rows(found, rows, [find_largest_f1(*part, limits, closure) for part in parts])
 
 
-def rate(choice: Choice, rows: Ints, label_sets: Ids) -> Floats:
-    """Return the expected F1 of sets (m, K, S) of some documents: (m, K)."""
+def rate(choice: Choice, label_sets: Ids) -> Floats:
+    """Return the expected F1 of sets (n, G, S): (n, G)."""
     table = choice.label_size_probs
-    labels, probs = table.labels[rows], table.probs[rows]
-    place = np.full((len(rows), choice.n_labels + 1), labels.shape[1])  # -1 reads the last
-    row, column = np.nonzero(labels >= 0)
-    place[row, labels[row, column]] = column
-    places = place[np.arange(len(rows))[:, None, None], label_sets]  # (m, K, S)
+    n, M = table.labels.shape
+    place = np.full((n, choice.n_labels + 1), M)  # -1 reads the last
+    row, column = np.nonzero(table.labels >= 0)
+    place[row, table.labels[row, column]] = column
+    places = place[np.arange(n)[:, None, None], label_sets]  # (n, G, S)
     sizes = (label_sets >= 0).sum(axis=2)
-    found = np.where(sizes == 0, table.empty[rows][:, None], 0.0)
+    found = np.where(sizes == 0, table.empty[:, None], 0.0)
     for k in np.unique(sizes[sizes > 0]).tolist():
-        gain = np.pad(gains(probs, k), ((0, 0), (0, 1)))  # nothing for a label that does not matter
+        # A label that does not matter adds nothing.
+        gain = np.pad(gains(table.probs, k), ((0, 0), (0, 1)))
         document, rank = np.nonzero(sizes == k)
         found[document, rank] = gain[document[:, None], places[document, rank]].sum(axis=1)
     return found

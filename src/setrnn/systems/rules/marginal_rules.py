@@ -78,9 +78,9 @@ def choose(find_threshold: FindThreshold, choice: Choice) -> Ids:
     return choose_by_margin(choice.marginals - find_threshold(choice), choice.limits)
 
 
-def rate(find_threshold: FindThreshold, choice: Choice, rows: Ints, label_sets: Ids) -> Floats:
-    """Return the sum of p(label) - threshold of sets (m, K, S) of some documents: (m, K)."""
-    return sum_over_sets(choice.marginals[rows] - find_threshold(choice), label_sets)
+def rate(find_threshold: FindThreshold, choice: Choice, label_sets: Ids) -> Floats:
+    """Return the sum of p(label) - threshold over the labels of sets (n, G, S): (n, G)."""
+    return sum_over_sets(choice.marginals - find_threshold(choice), label_sets)
 
 
 def choose_by_margin(margins: npt.NDArray[Any], limits: SetLimits) -> Ids:

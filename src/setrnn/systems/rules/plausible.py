@@ -1,11 +1,11 @@
-"""The default of a model: the best set by a rule among those that the model finds plausible.
+"""The default of a model: the best set by a rule that the model also finds plausible.
 
 The set of highest expected F1 may be one that no document has, such as the labels of two sets of
-which either is likely. A set is plausible if it has at least a share of the most probable set's
-probability, and agrees with what the label sets of training show without an exception.
+which either is likely. Therefore log p(set) counts beside the value of the rule, and the set must
+agree with what the label sets of training show without an exception.
 """
 
-# n documents, m of them, K candidates, S labels of the largest set
+# n documents, K candidates, G sets to choose from, S labels of the largest set
 
 from __future__ import annotations
 
@@ -13,38 +13,28 @@ from collections.abc import Callable
 
 import numpy as np
 
-from setrnn.systems.candidates import Bools, Floats, Ids, Ints, pack_labels, widen
+from setrnn.systems.candidates import Floats, Ids, join_sets, pack_labels
 from setrnn.systems.rules.choice import Choice
 
-# Rows (m,) of documents and sets (m, K, S) of them to the value of each set for a rule, (m, K).
-Rate = Callable[[Choice, Ints, Ids], Floats]
+# Sets (n, G, S) of the documents to the value of each for a rule, (n, G).
+Rate = Callable[[Choice, Ids], Floats]
 
 
-def keep_plausible(
+def choose_plausible(
     choice: Choice, rate: Rate, chosen: Ids, log_probs: Floats
 ) -> tuple[Ids, Floats]:
-    """Replace chosen sets (n, S) that are not plausible by the best candidate that is.
+    """Choose between the sets (n, S) that a rule chose, of known log p (n,), and the candidates.
 
-    Returns the sets and their log p, (n,). Where no candidate is plausible, the set stays.
+    Returns the sets and their log p. Where no set agrees with the dependencies, the chosen one
+    stays.
     """
     limits, candidates = choice.limits, choice.candidates
-    sound = np.where(choice.fits & _agree(choice, candidates.labels), candidates.log_probs, -np.inf)
-    least = sound.max(axis=1) + np.log(limits.plausible)
-    is_kept = (log_probs >= least) & _agree(choice, chosen[:, None])[:, 0]
-    rows = np.flatnonzero(~is_kept & np.isfinite(least))
-    if not len(rows):
-        return chosen, log_probs
-    values = rate(choice, rows, candidates.labels[rows])
-    best = np.where(sound[rows] >= least[rows, None], values, -np.inf).argmax(axis=1)
-    sets = widen(chosen, candidates.labels.shape[2]).copy()
-    sets[rows] = widen(candidates.labels[rows, best], sets.shape[1])
-    log_probs = log_probs.copy()
-    log_probs[rows] = candidates.log_probs[rows, best]
-    return pack_labels(sets), log_probs
-
-
-def _agree(choice: Choice, label_sets: Ids) -> Bools:
-    """Return which sets (n, K, S) agree with the dependencies of labels, if they are known."""
-    if choice.limits.dependencies is None:
-        return np.ones(label_sets.shape[:2], dtype=bool)
-    return choice.limits.dependencies.hold(label_sets)
+    sets = join_sets([chosen[:, None], candidates.labels])  # (n, G, S), G = 1 + K
+    probs = np.concatenate([log_probs[:, None], candidates.log_probs], axis=1)
+    is_sound = np.pad(choice.fits, ((0, 0), (1, 0)), constant_values=True) & (probs > -np.inf)
+    if limits.dependencies is not None:
+        is_sound &= limits.dependencies.hold(sets)
+    values = rate(choice, sets) + limits.plausible * np.where(is_sound, probs, 0.0)
+    best = np.where(is_sound, values, -np.inf).argmax(axis=1)
+    rows = np.arange(len(sets))
+    return pack_labels(sets[rows, best]), probs[rows, best]
