@@ -181,12 +181,6 @@ def _describe_probabilities(evaluation: Evaluation) -> str:
         n = evaluation.n_impossible_sets
         below = f" ({n:,} below 1e-12)" if n else ""
         text = f"Mean log p(true set) {evaluation.set_log_likelihood:.3f}{below}. {text}"
-    if evaluation.certificates is not None:
-        proved, pruned = evaluation.certificates.share_proved, evaluation.certificates.pruned_mass
-        text += (
-            f" {proved:.1%} of the predictions are proved; the search pruned {pruned:.1%} of the "
-            "probability."
-        )
     lines = [
         text,
         f"Mean probability of the predicted sets {evaluation.mean_probability:.3f}; expected "

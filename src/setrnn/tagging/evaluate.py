@@ -32,15 +32,13 @@ from setrnn.tagging.documents import MAX_SEEN, Batch, Documents, SeenCounts, ope
 from setrnn.tagging.measures import (
     Evaluation,
     LabelSets,
-    calibration_error,
     score_accepted,
-    score_certificates,
     score_label_probabilities,
     score_labels,
 )
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger, TagOptions, check_tagger, count_for_all
-from setrnn.tagging.trust.acceptance import MIN_SHOWN
+from setrnn.tagging.trust.acceptance import MIN_SHOWN, reliability
 
 RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
 MIN_LOG_PROB = float(np.log(1e-12))  # so that one impossible set does not decide the mean
@@ -52,7 +50,6 @@ class RuleResults:
 
     evaluation: Evaluation
     predictions: list[Prediction]
-    raw_probabilities: list[float]  # the model's own, of the predicted sets
     # The model's own log p of each true set; None if it has an unknown label.
     true_log_probs: list[float | None]
 
@@ -214,7 +211,7 @@ def measure_rules(
     tree, results = hierarchy or tagger.hierarchy, {}
     for rule, each in found.items():
         evaluation = each.measure(tagger, label_sets, all_marks, tree, shared)
-        results[rule] = RuleResults(evaluation, each.predictions, each.raw_probabilities, log_probs)
+        results[rule] = RuleResults(evaluation, each.predictions, log_probs)
     return results
 
 
@@ -224,7 +221,7 @@ class _Found:
 
     options: TagOptions
     predictions: list[Prediction] = field(default_factory=list)
-    raw_probabilities: list[float] = field(default_factory=list)
+    raw_probabilities: list[float] = field(default_factory=list)  # the model's own
     seconds: float = 0.0
 
     def add(self, tagger: Tagger, search: BatchSearch, chosen: ChosenSets) -> None:
@@ -257,26 +254,26 @@ class _Found:
         names, predictions = tagger.labels.names, self.predictions
         complete = np.flatnonzero(np.diff(unknown.indptr) == 0).tolist()
         unknown = unknown if unknown.nnz else None
-        probs = np.array([each.probability for each in predictions])
-        raw_probs = np.array(self.raw_probabilities)
+        probs = np.array([[each.probability for each in predictions], self.raw_probabilities])
         whole = [predictions[row] for row in complete]
         true_sets, found_sets = [truth[row] for row in complete], [each.labels for each in whole]
         pairs = zip(true_sets, found_sets, strict=True)
         is_right = np.array([set(one) == set(other) for one, other in pairs], dtype=bool)
-        in_hierarchy = None
-        if hierarchy is not None and whole:
-            in_hierarchy = score_in_hierarchy(hierarchy, true_sets, found_sets)
+        errors, in_hierarchy = [0.0, 0.0], None
+        if whole:
+            errors = [reliability(each[complete], is_right).error for each in probs]
+            if hierarchy is not None:
+                in_hierarchy = score_in_hierarchy(hierarchy, true_sets, found_sets)
         label_sets = [each.labels for each in predictions]
         return Evaluation(
             rule=self.options.rule,
             scores=evaluate_label_sets(truth, label_sets, names, unknown),
-            mean_probability=float(probs.mean()),
-            calibration_error=calibration_error(probs[complete], is_right),
-            calibration_error_raw=calibration_error(raw_probs[complete], is_right),
+            mean_probability=float(probs[0].mean()),
+            calibration_error=errors[0],
+            calibration_error_raw=errors[1],
             documents_per_second=len(truth) / max(self.seconds, 1e-9),
             labels=score_labels(truth, predictions, names, tagger.label_acceptance, unknown),
             accepted=score_accepted(whole, is_right),
-            certificates=score_certificates(predictions),
             hierarchical=in_hierarchy,
             **shared,
         )

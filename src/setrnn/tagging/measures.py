@@ -26,7 +26,7 @@ from setrnn.tagging.trust.acceptance import (
     MIN_SHOWN,
     LabelAcceptance,
     accuracy_interval,
-    reliability,
+    label_reliability,
 )
 
 SURE = 0.95  # labels of at least this probability should nearly always be right
@@ -51,14 +51,6 @@ class LabelScores:
     n_accepted: int | None  # None if the model has no acceptance of labels
     accepted_share: float | None  # of the documents where it is predicted
     accepted_accuracy: float | None
-
-
-@dataclass(frozen=True)
-class CertificateScores:
-    """What the search proves, over the predictions that have a certificate."""
-
-    share_proved: float
-    pruned_mass: float  # mean
 
 
 @dataclass(frozen=True)
@@ -100,7 +92,6 @@ class Evaluation:
     sure_labels_right: float | None  # the share of them that is right
     labels: tuple[LabelScores, ...]  # the most frequent first; not part of `as_dict`
     accepted: AcceptedScores | None = None  # None if the model has no acceptance for the rule
-    certificates: CertificateScores | None = None  # of set-rnn-exact, by rule "set"
     share_trained_on: float = 0.0  # of the documents, that the model was trained on; see `is_seen`
     hierarchical: HierarchicalScores | None = None  # None without a hierarchy
 
@@ -111,29 +102,13 @@ class Evaluation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return all measures as plain values."""
-        groups = ("scores", "ranking", "labels", "accepted", "certificates", "hierarchical")
+        groups = ("scores", "ranking", "labels", "accepted", "hierarchical")
         names = [each.name for each in fields(self) if each.name not in groups]
         values = {name: getattr(self, name) for name in names}
         values |= {**self.scores.as_dict(), **self.ranking.as_dict()}
-        for group in (self.accepted, self.certificates, self.hierarchical):
+        for group in (self.accepted, self.hierarchical):
             values |= {} if group is None else asdict(group)
         return {**values, "documents_per_second": round(self.documents_per_second, 1)}
-
-
-def calibration_error(probs: Floats, is_right: Bools) -> float:
-    """Return the expected calibration error; 0 of no probabilities."""
-    return reliability(probs, is_right).error if len(probs) else 0.0
-
-
-def score_certificates(predicted: Sequence[Prediction]) -> CertificateScores | None:
-    """Return the means over the predictions with a certificate; None if there are none."""
-    found = [each.certificate for each in predicted if each.certificate is not None]
-    if not found:
-        return None
-    return CertificateScores(
-        float(np.mean([each.proved for each in found])),
-        float(np.mean([each.pruned_mass for each in found])),
-    )
 
 
 def score_accepted(predicted: Sequence[Prediction], is_right: Bools) -> AcceptedScores | None:
@@ -197,12 +172,11 @@ def _share(n: int, of: int) -> float | None:
 
 def score_label_probabilities(own: Floats, calibrated: Floats, is_label: Floats) -> dict[str, Any]:
     """Measure how often labels are right, over pairs of a document and a label (E,)."""
-    is_shown, is_right = calibrated > MIN_SHOWN, is_label > 0
-    is_own, is_sure = own > MIN_SHOWN, calibrated >= SURE
+    is_right, is_sure = is_label > 0, calibrated >= SURE
     return {
-        "label_calibration_error": calibration_error(calibrated[is_shown], is_right[is_shown]),
-        "label_calibration_error_raw": calibration_error(own[is_own], is_right[is_own]),
-        "n_label_pairs": int(is_shown.sum()),
+        "label_calibration_error": label_reliability(calibrated, is_right).error,
+        "label_calibration_error_raw": label_reliability(own, is_right).error,
+        "n_label_pairs": int((calibrated > MIN_SHOWN).sum()),
         "n_sure_labels": int(is_sure.sum()),
         "sure_labels_right": float(is_right[is_sure].mean()) if is_sure.any() else None,
     }

@@ -70,7 +70,7 @@ def reliability(probs: Floats, is_right: Bools, n_bins: int = N_BINS) -> Reliabi
     )
 
 
-def label_reliability(probs: Floats32, is_label: Bools) -> Reliability:
+def label_reliability(probs: Floats | Floats32, is_label: Bools) -> Reliability:
     """Sort the pairs of a document and a label, (E,), that are shown into bins of equal mass."""
     is_shown = probs > MIN_SHOWN
     if not is_shown.any():
