@@ -19,9 +19,7 @@ def test_each_label_is_counted_by_hand():
         ),
         Prediction(("a",), 0.5, label_probabilities={"a": 0.7}, accepted_labels=()),
     ]
-    safe = LabelAcceptance(
-        0.9, 0.9, np.array([2.0, 0.75, 2.0]), np.zeros(3, dtype=bool), np.zeros(3)
-    )
+    safe = LabelAcceptance(0.9, 0.9, np.array([2.0, 0.75, 2.0]))
     first, second, third = score_labels(truth, predictions, ["b", "a", "c"], safe)
     assert (first.label, second.label, third.label) == ("b", "a", "c")
     assert (second.support, second.n_predicted) == (2, 3)

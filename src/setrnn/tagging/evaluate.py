@@ -184,7 +184,7 @@ def measure_rules(
         own = tagger.label_marginals(batch.tokens, search.many_sets(), calibrated=False)
         # Unknown labels are the last in the ranking, and too improbable to be measured.
         probs = hide_probs(own.probs, batch.unknown)
-        calibrated = hide_probs(tagger.calibrate_labels(own.probs), batch.unknown)
+        calibrated = hide_probs(tagger.fitted.label_probs(own.probs), batch.unknown)
         rankings.append(evaluate_ranking(truth, calibrated, RANKS))
         missing.append(own.missing_mass)
         is_shown = np.maximum(probs, calibrated) > MIN_SHOWN

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from setrnn.errors import ModelError
-from setrnn.systems.candidates import Floats, Ids, SetCandidates
+from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.trust.acceptance import Acceptance, LabelAcceptance, as_plain
 from setrnn.tagging.trust.labels import LabelCurves
@@ -56,6 +56,10 @@ class Calibration:
         of_rank = scaled[np.arange(len(scaled)), np.maximum(rank, 0)]
         predicted = np.where(rank >= 0, of_rank, others[:, 0])
         return SetCandidates(candidates.labels, scaled), predicted
+
+    def label_probs(self, probs: Floats32, labels: Ids | None = None) -> Floats32:
+        """Calibrate p(label | document), (n, L), or those of given labels (n, S)."""
+        return probs if self.label_curves is None else self.label_curves(probs, labels)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values: the model's calibration.json."""
