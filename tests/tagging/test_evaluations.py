@@ -43,22 +43,6 @@ def test_a_prepared_split_gives_what_its_documents_give(tagger, small_examples, 
     assert prepared == pytest.approx(whole, rel=1e-4)
 
 
-@pytest.mark.parametrize("rules", [["f1"], ["set", "sequence", "f1"]])
-def test_label_probabilities_sets_and_sequences_share_one_search(
-    taggers, small_prepared, monkeypatch, rules
-):
-    tagger = taggers["set-rnn"]
-    n_searches, search = [], type(tagger.system).gather_by_source
-
-    def counted(self, tokens, n_sets, sources, work):
-        n_searches.append(sources)
-        return search(self, tokens, n_sets, sources, work)
-
-    monkeypatch.setattr(type(tagger.system), "gather_by_source", counted)
-    measure_rules(tagger, prepared_batches(tagger, small_prepared, "test"), rules)
-    assert len(n_searches) == 1
-
-
 def test_rules_measured_together_are_those_measured_one_by_one(tagger, small_prepared):
     calibrated = with_thresholds(tagger)
     batches = [next(prepared_batches(calibrated, small_prepared, "test")).take(np.arange(20))]
