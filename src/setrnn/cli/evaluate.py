@@ -86,8 +86,7 @@ def evaluate(
     _show_measures(found, own, "" if rule is None else name, allow_training_documents)
     show(_describe_probabilities(evaluation))
     if evaluation.accepted is not None:
-        assert tagger.calibration is not None
-        _show_accepted(evaluation.accepted, tagger.calibration.acceptance[own].target)
+        _show_accepted(evaluation.accepted, tagger.fitted.acceptance[own].target)
     if labels and evaluation.labels:
         stdout.print(label_scores_table(evaluation.labels, labels))
     if evaluation.scores.n_unseen_labels:

@@ -72,8 +72,7 @@ class Calibrated:
     @property
     def calibration(self) -> Calibration:
         """What was fitted."""
-        assert self.tagger.calibration is not None
-        return self.tagger.calibration
+        return self.tagger.fitted
 
     @property
     def acceptance(self) -> Acceptance:
@@ -124,7 +123,7 @@ def calibrate(
     labelled = open_unseen(tagger, data, split, on_progress, allow_training_documents)
     documents = CalibrationDocuments.collect(tagger, labelled, on_progress)
     asked = (target, confidence)
-    targets = _list_targets(tagger, tagger.calibration) | {name: asked}
+    targets = _list_targets(tagger, tagger.fitted) | {name: asked}
     with show_step("fitting", FITTED, on_progress, "calibrating"):
         calibration, predicted, label_probs = documents.fit(tagger, targets, asked)
         found, labels = predicted[name], documents.label_marginals
@@ -148,19 +147,20 @@ def fit_calibration(
     on_progress: OnProgress = ignore_progress,
 ) -> Calibration:
     """Fit thresholds and scalings, and acceptance to the targets of the calibration `before`."""
+    before = before or Calibration(0)
     labelled = open_documents(data, split, "valid")
     documents = CalibrationDocuments.collect(tagger, labelled, on_progress)
-    kept = None if before is None else before.label_acceptance
+    kept = before.label_acceptance
     of_labels = None if kept is None else (kept.target, kept.confidence)
     with show_step("fitting", FITTED, on_progress, "calibrating"):
         return documents.fit(tagger, _list_targets(tagger, before), of_labels)[0]
 
 
-def _list_targets(tagger: Tagger, before: Calibration | None) -> dict[str, Target]:
+def _list_targets(tagger: Tagger, before: Calibration) -> dict[str, Target]:
     """Return the target and the confidence of each rule with an acceptance that a model can use."""
     return {
         rule: (each.target, each.confidence)
-        for rule, each in ({} if before is None else before.acceptance).items()
+        for rule, each in before.acceptance.items()
         if rule in RULES and (RULES[rule].source == "sets" or tagger.system.emits_sequences)
     }
 
@@ -223,14 +223,12 @@ def calibrate_or_warn(
 
 def _note_targets(tagger: Tagger, before: Calibration) -> None:
     """Log what became of the targets of the previous model."""
-    found = {} if tagger.calibration is None else tagger.calibration.acceptance
+    found = tagger.fitted.acceptance
     for rule, each in before.acceptance.items():
         kept = f"The previous model had the target accuracy {each.target:g} for rule {rule}: "
         now = found.get(rule)
-        if tagger.calibration is None:
-            log.warning(kept + "this model accepts nothing until you run setrnn calibrate.")
-        elif now is None:
-            log.warning(kept + "this model cannot use that rule, and the target is dropped.")
+        if now is None:
+            log.warning(kept + "this model accepts nothing by it until you run setrnn calibrate.")
         elif now.threshold is None:
             log.warning(kept + "this model does not reach it, and no prediction is accepted.")
         else:
