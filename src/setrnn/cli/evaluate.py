@@ -189,9 +189,4 @@ def _describe_probabilities(evaluation: Evaluation) -> str:
         f"{evaluation.label_calibration_error:.3f} "
         f"({evaluation.label_calibration_error_raw:.3f} with the model's own).",
     ]
-    if evaluation.sure_labels_right is not None:
-        lines[-1] += (
-            f" Of the {evaluation.n_sure_labels:,} at 0.95 or more, "
-            f"{evaluation.sure_labels_right:.3f} are right."
-        )
     return "\n".join(lines)

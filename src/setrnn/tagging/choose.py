@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -120,17 +120,11 @@ def choose(
     _note_left_out(tagger, left_out, len(documents), n)
     losses = np.array([1 - each.expected_f1 for each in documents])
     words = weigh_words([each.example.text for each in documents])
-    n_taken = min(n, len(documents))
-    rows = take_apart(losses, words, n_taken, count_up("choosing", on_progress, n_taken))
+    rows = take_apart(losses, words, min(n, len(documents)))
     return [documents[row] for row in rows]
 
 
-def take_apart(
-    losses: Floats,
-    words: scipy.sparse.csr_matrix,
-    n_taken: int,
-    count: Callable[[int], None] = lambda n: None,
-) -> list[int]:
+def take_apart(losses: Floats, words: scipy.sparse.csr_matrix, n_taken: int) -> list[int]:
     """Choose rows with large losses (n,) and different words, unit vectors (n, W); best first."""
     nearest, taken = np.zeros(len(losses)), list[int]()
     for _ in range(n_taken):
@@ -138,7 +132,6 @@ def take_apart(
         values[taken] = -np.inf
         taken.append(int(values.argmax()))
         nearest = np.maximum(nearest, words @ words[taken[-1]].toarray().ravel()).clip(0, 1)
-        count(1)
     return taken
 
 

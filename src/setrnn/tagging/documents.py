@@ -216,11 +216,9 @@ class SeenCounts:
         return float(lengths[is_seen].sum() / max(lengths.sum(), 1))
 
 
-def example_batches(
-    tagger: Tagger, examples: Iterable[Example], size: int | None = None
-) -> Iterator[Batch]:
+def example_batches(tagger: Tagger, examples: Iterable[Example]) -> Iterator[Batch]:
     """Yield a stream of documents in batches of token ids: as many as the tagger searches."""
-    for batch in batched(examples, size or tagger.batch_size):
+    for batch in batched(examples, tagger.batch_size):
         if not all(isinstance(example, Example) for example in batch):
             raise DataError("Documents with labels are given as setrnn.Example(id, text, labels).")
         tokens = tagger.encoder.encode(

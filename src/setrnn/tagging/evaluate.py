@@ -33,12 +33,11 @@ from setrnn.tagging.measures import (
     Evaluation,
     LabelSets,
     score_accepted,
-    score_label_probabilities,
     score_labels,
 )
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger, TagOptions, check_tagger, count_for_all
-from setrnn.tagging.trust.acceptance import MIN_SHOWN, reliability
+from setrnn.tagging.trust.acceptance import MIN_SHOWN, label_reliability, reliability
 
 RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
 MIN_LOG_PROB = float(np.log(1e-12))  # so that one impossible set does not decide the mean
@@ -200,12 +199,14 @@ def measure_rules(
     if not label_sets:
         raise DataError("There are no documents to evaluate.")
     known = np.array([each for each in log_probs if each is not None])
+    raw, calibrated, is_label = np.concatenate(shown, axis=1)
     shared = {
         "ranking": _mean_ranking(rankings),
         "missing_mass": float(np.concatenate(missing).mean()),
         "set_log_likelihood": float(np.maximum(known, MIN_LOG_PROB).mean()) if len(known) else None,
         "n_impossible_sets": int((known < MIN_LOG_PROB).sum()),
-        **score_label_probabilities(*np.concatenate(shown, axis=1)),
+        "label_calibration_error": label_reliability(calibrated, is_label > 0).error,
+        "label_calibration_error_raw": label_reliability(raw, is_label > 0).error,
     }
     all_marks = scipy.sparse.csr_array(scipy.sparse.vstack(unknown))
     tree, results = hierarchy or tagger.hierarchy, {}

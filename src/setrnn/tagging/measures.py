@@ -1,6 +1,6 @@
 """The measures of a model by one rule: of its sets, its probabilities and each of its labels."""
 
-# n documents, L labels, E pairs of a document and a label
+# n documents, L labels
 
 from __future__ import annotations
 
@@ -19,17 +19,13 @@ from setrnn.metrics import (
     indicator_matrices,
     overlap_by_label,
 )
-from setrnn.systems.candidates import Bools, Floats
+from setrnn.systems.candidates import Bools
 from setrnn.tagging.documents import MAX_SEEN
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.trust.acceptance import (
-    MIN_SHOWN,
     LabelAcceptance,
     accuracy_interval,
-    label_reliability,
 )
-
-SURE = 0.95  # labels of at least this probability should nearly always be right
 
 LabelSets: TypeAlias = Sequence[tuple[str, ...]]
 
@@ -87,9 +83,6 @@ class Evaluation:
     # How often labels are right, over pairs of a document and a label above 0.05.
     label_calibration_error: float
     label_calibration_error_raw: float  # of the model's own probabilities
-    n_label_pairs: int
-    n_sure_labels: int  # pairs of 0.95 or more
-    sure_labels_right: float | None  # the share of them that is right
     labels: tuple[LabelScores, ...]  # the most frequent first; not part of `as_dict`
     accepted: AcceptedScores | None = None  # None if the model has no acceptance for the rule
     share_trained_on: float = 0.0  # of the documents, that the model was trained on; see `is_seen`
@@ -168,15 +161,3 @@ def score_labels(
 
 def _share(n: int, of: int) -> float | None:
     return float(n / of) if of else None
-
-
-def score_label_probabilities(own: Floats, calibrated: Floats, is_label: Floats) -> dict[str, Any]:
-    """Measure how often labels are right, over pairs of a document and a label (E,)."""
-    is_right, is_sure = is_label > 0, calibrated >= SURE
-    return {
-        "label_calibration_error": label_reliability(calibrated, is_right).error,
-        "label_calibration_error_raw": label_reliability(own, is_right).error,
-        "n_label_pairs": int((calibrated > MIN_SHOWN).sum()),
-        "n_sure_labels": int(is_sure.sum()),
-        "sure_labels_right": float(is_right[is_sure].mean()) if is_sure.any() else None,
-    }

@@ -142,15 +142,13 @@ def fit_calibration(
     tagger: Tagger,
     data: Documents,
     *,
-    split: str | None = None,
     before: Calibration | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> Calibration:
     """Fit thresholds and scalings, and acceptance to the targets of the calibration `before`."""
     before = before or Calibration(0)
-    labelled = open_documents(data, split, "valid")
+    labelled, kept = open_documents(data, default="valid"), before.label_acceptance
     documents = CalibrationDocuments.collect(tagger, labelled, on_progress)
-    kept = before.label_acceptance
     of_labels = None if kept is None else (kept.target, kept.confidence)
     with show_step("fitting", FITTED, on_progress, "calibrating"):
         return documents.fit(tagger, _list_targets(tagger, before), of_labels)[0]
