@@ -211,10 +211,10 @@ def accuracy_interval(n_right: int, n: int, confidence: float = 0.95) -> tuple[f
     """Return the two-sided confidence interval of an accuracy (Clopper and Pearson)."""
     if n == 0:
         return 0.0, 1.0
-    one_sided = (1 + confidence) / 2
-    low = lower_bound(np.array([n_right]), np.array([n]), one_sided)
-    high = 1 - lower_bound(np.array([n - n_right]), np.array([n]), one_sided)
-    return float(low[0]), float(high[0])
+    from scipy.stats import binomtest  # slow to import, and needed only here
+
+    low, high = binomtest(n_right, n).proportion_ci(confidence, method="exact")
+    return float(low), float(high)
 
 
 def check_target(accuracy: float, confidence: float) -> None:
