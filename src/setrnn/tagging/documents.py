@@ -25,8 +25,8 @@ from setrnn.progress import OnProgress, count_up, log
 from setrnn.systems.candidates import Bools, Ints
 from setrnn.tagging.tagger import Tagger
 
-# Texts that occur twice, in train and in another part, are no reason to warn or to refuse.
-MAX_SEEN = 0.1  # of the words of different texts
+# Up to this share of the words, texts that were trained on are taken for texts that occur twice.
+MAX_SEEN = 0.1
 BATCHES_LOOKED_AT = 4
 
 
