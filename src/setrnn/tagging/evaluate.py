@@ -13,8 +13,6 @@ import numpy as np
 import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.data.hierarchy import Hierarchy, score_in_hierarchy
-from setrnn.data.read import make_hierarchy
-from setrnn.data.read.label_files import Parents
 from setrnn.errors import DataError
 from setrnn.metrics import (
     RankingScores,
@@ -60,7 +58,6 @@ def evaluate(
     *,
     split: str | None = None,
     limits: Limits | None = None,
-    hierarchy: Parents | None = None,
     allow_training_documents: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> Evaluation:
@@ -69,12 +66,10 @@ def evaluate(
     Args:
         tagger: the model.
         data: a file, a folder, a prepared folder, "newsroom", or examples; a `Source` says how
-            to read a file.
+            to read a file. Hierarchical measures go by its hierarchy, or by that of the model.
         rule: the prediction rule; the model's own if not given.
         split: the part of the data; test, or the only one, if not given.
         limits: what the predicted sets must satisfy.
-        hierarchy: the parents of labels, for the hierarchical measures: a file of label,parent, or
-            a dict. If not given, that of the data or of the model.
         allow_training_documents: whether to measure without a warning on documents that the model
             was trained on. `Evaluation.share_trained_on` says how many they are.
         on_progress: called with the progress.
@@ -96,7 +91,6 @@ def evaluate(
         [rule],
         split=split,
         limits=limits,
-        hierarchy=hierarchy,
         allow_training_documents=allow_training_documents,
         on_progress=on_progress,
     )
@@ -110,7 +104,6 @@ def evaluate_rules(
     *,
     split: str | None = None,
     limits: Limits | None = None,
-    hierarchy: Parents | None = None,
     allow_training_documents: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> dict[str, Evaluation]:
@@ -136,7 +129,7 @@ def evaluate_rules(
         tagger.rules if rules is None else rules,
         count_up("tagging", on_progress, documents.n_documents),
         limits,
-        hierarchy=make_hierarchy(hierarchy) or documents.hierarchy,
+        hierarchy=documents.hierarchy,
     )
     documents.bad_rows.report()
     if n_incomplete := next(iter(results.values())).evaluation.scores.n_incomplete:
