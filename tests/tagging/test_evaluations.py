@@ -107,13 +107,3 @@ def test_what_cannot_be_measured_is_refused(taggers, small_examples):
     for use in (evaluate, calibrate):
         with pytest.raises(ConfigError, match=r"setrnn\.load"):
             use("model", "newsroom")
-
-
-def test_the_ranking_and_the_missing_mass_do_not_depend_on_the_rule(taggers, small_examples):
-    rules, examples = ("set", "sequence", "f1"), small_examples["test"]
-    first, *others = (evaluate(taggers["seq2seq-rnn"], examples, rule) for rule in rules)
-    assert 0 < first.missing_mass < 1
-    for each in others:
-        assert each.missing_mass == pytest.approx(first.missing_mass, abs=1e-6)
-        assert each.ranking.as_dict() == pytest.approx(first.ranking.as_dict(), abs=1e-6)
-    assert evaluate(taggers["br"], examples).missing_mass == 0

@@ -117,11 +117,6 @@ def test_what_cannot_be_tagged_is_refused_in_one_line(taggers, texts, how, said)
         assert "\n" not in str(error.value)
 
 
-def test_half_a_character_does_not_stop_a_text_from_being_tagged(taggers):
-    broken, whole = taggers["br"].tag(["the cup \ud83d final", "the cup final"])
-    assert broken == whole
-
-
 def test_no_texts_give_no_predictions(tagger):
     assert tagger.tag([]) == []
     assert tagger.tag([], features=[]) == []

@@ -84,9 +84,9 @@ def choose(
 ) -> list[ChosenDocument]:
     """Choose documents to tag next, the ones that the model can learn most from.
 
-    They are uncertain, and differ from each other in their words. They come in the order of choice,
-    so that the first ones are a choice of their own. Left out are documents that
-    the model was trained on, repeated texts and empty ones. Labels of the pool are not used.
+    They are uncertain, and differ from each other in their words. They are in the order in which
+    they were chosen: the first m are the choice for n = m. Documents that the model was trained on,
+    repeated texts and empty texts are left out. Labels of the pool are not used.
 
     Args:
         model: a model folder or a tagger.
@@ -212,7 +212,7 @@ def _tag(tagger: Tagger, examples: list[Example], rule: str | None) -> Iterator[
 
 
 def _expect_f1(tagger: Tagger, prediction: Prediction, probs: Floats32) -> float:
-    """Return the expected F1 of a set, about: the size of the true set is replaced by its mean."""
+    """Estimate the expected F1 of a set: the size of the true set is replaced by its mean."""
     labels = [tagger.labels.index[name] for name in prediction.labels]
     if not labels:
         return prediction.probability

@@ -1,4 +1,4 @@
-"""Documents with labels, to measure, calibrate or mix on; which of them a model has seen."""
+"""Labelled documents to measure, calibrate or mix on, and which of them a model was trained on."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def _cut_valid(data: Documents) -> Source | None:
 
 
 def _close_labels(source: Source, tagger: Tagger) -> Source:
-    """Return data with its labels closed as those were that the model was trained on."""
+    """Close the labels of the data, if those of the model's training data were closed."""
     if tagger.hierarchy is None or not tagger.hierarchy.closes_labels:
         return source
     return replace(source, options=replace(source.options, hierarchy=tagger.hierarchy))
@@ -235,7 +235,7 @@ def example_batches(tagger: Tagger, examples: Iterable[Example]) -> Iterator[Bat
 
 
 def close_truth(tagger: Tagger, label_sets: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return true sets; closed, if those that the model was trained on were closed by us."""
+    """Return true sets, closed if the label sets of training were closed (`close_labels`)."""
     if tagger.hierarchy is None or not tagger.hierarchy.closes_labels:
         return list(label_sets)
     return [tagger.hierarchy.close(labels) for labels in label_sets]

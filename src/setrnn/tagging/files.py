@@ -102,7 +102,7 @@ class TagWork:
         return tagger.tag_stream(pairs, self.rule, self.top, limits, calibrated=calibrated)
 
     def settings(self) -> dict[str, Any]:
-        """Return what decides the predictions, as JSON values."""
+        """Return everything that determines the predictions, as JSON values."""
         values = asdict(self) | {"setrnn_version": setrnn.__version__}
         del values["model"], values["device"]
         plain: dict[str, Any] = json.loads(json.dumps(values, default=list))
@@ -291,7 +291,7 @@ class _Parts:
             return self.pool.submit(_tag_part, file, chunk)
 
     def _wait(self, waiting: dict[Future[None], tuple[Path, list[Example]]]) -> None:
-        """Wait until a part is finished, but not longer than a tick; replace a pool that died."""
+        """Wait until a part is finished, at most TICK seconds; replace a pool that was killed."""
         done, _ = wait(waiting, TICK, FIRST_COMPLETED)
         try:
             for future in done:

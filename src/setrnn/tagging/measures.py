@@ -90,7 +90,7 @@ class Evaluation:
 
     @property
     def is_seen(self) -> bool:
-        """Whether the model was trained on so many documents that the measures are too good."""
+        """Whether the model was trained on so many of the documents that the measures mislead."""
         return self.share_trained_on > MAX_SEEN
 
     def as_dict(self) -> dict[str, Any]:

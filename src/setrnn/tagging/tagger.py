@@ -372,7 +372,7 @@ def count_for_all(options: Iterable[TagOptions]) -> dict[str, int]:
 
 
 def check_tagger(tagger: object) -> None:
-    """Raise ConfigError for anything but a Tagger, such as the path of a model."""
+    """Raise ConfigError unless the argument is a Tagger."""
     if not isinstance(tagger, Tagger):
         raise ConfigError(f"A Tagger is needed, got {tagger!r:.60}. Write setrnn.load(FOLDER).")
 

@@ -192,7 +192,7 @@ class TrainedModel:
 
         Args:
             parents: a file of label,parent, or a dict from labels to their parents.
-            keeps_closed: whether the labels of predicted sets bring those above them.
+            keeps_closed: whether predicted sets contain the ancestors of their labels.
 
         Example:
             >>> import setrnn
@@ -209,7 +209,7 @@ class TrainedModel:
 
     @property
     def keeps_closed(self) -> bool:
-        """Whether the labels of a predicted set bring those above them in the hierarchy."""
+        """Whether predicted sets contain the ancestors of their labels in the hierarchy."""
         return self.hierarchy is not None and self.hierarchy.keeps_closed
 
     @cached_property
