@@ -174,8 +174,9 @@ class Tagger(TrainedModel):
         """
         check_top(top)
         name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
-        by, calibration = find_rule(name), self.fitted
-        needed = calibration.n_candidates(calibration.key_of(name, by.source))
+        by = find_rule(name)
+        scaling = self.fitted.scaling_of(name, by.source)
+        needed = 1 if scaling is None else scaling.n_candidates
         n_sets = count_candidates(by, top, set_limits, needed)
         return TagOptions(name, top, set_limits, calibrated, n_sets)
 
@@ -193,16 +194,17 @@ class Tagger(TrainedModel):
         """
         if chosen is None:
             chosen = search.choose(options.rule, options.limits, self.thresholds)
-        by, calibration = find_rule(options.rule), self.fitted
+        by, fitted = find_rule(options.rule), self.fitted
         candidates, labels, log_probs = chosen.choice.candidates, chosen.labels, chosen.log_probs
         proofs: list[Certificate | None] = [None] * len(labels)
         if by.needs_best_only and by.source == "sets":
             proofs = list_certificates(labels, candidates)
         accepted: list[bool | None] = [None] * len(labels)
-        key = calibration.key_of(options.rule, by.source)
-        found, trusted = calibration.apply(key, candidates, labels, log_probs)
-        if options.rule in calibration.acceptance:
-            accepted = calibration.acceptance[options.rule].accepts(np.exp(trusted)).tolist()
+        found, trusted = candidates, log_probs
+        if (scaling := fitted.scaling_of(options.rule, by.source)) is not None:
+            found, trusted = scaling.calibrate(candidates, labels, log_probs)
+        if options.rule in fitted.acceptance:
+            accepted = fitted.acceptance[options.rule].accepts(np.exp(trusted)).tolist()
         if options.calibrated:
             candidates, log_probs = found, trusted
         probs = search.label_probs(by.source, len(self.labels))

@@ -130,8 +130,8 @@ def calibrate(
         return Calibrated(
             rule=name,
             tagger=replace(tagger, calibration=calibration),
-            before=reliability(found.probs({}), found.is_right),
-            after=reliability(found.held_out_probs(calibration.scalings), found.is_right),
+            before=reliability(np.exp(found.log_probs), found.is_right),
+            after=reliability(found.held_out_probs(), found.is_right),
             accuracy=float(found.is_right.mean()),
             labels_before=label_reliability(labels.probs, labels.is_label),
             labels_after=label_reliability(label_probs, labels.is_label),
@@ -244,25 +244,22 @@ def _note_targets(tagger: Tagger, before: Calibration) -> None:
 class Predicted:
     """The predictions by one rule for all documents, with the model's own probabilities."""
 
-    key: str  # of its scaling
+    scaling: Scaling
     candidates: SetCandidates
     true_rank: Ints  # (n,) -1 if no candidate is true
     labels: Ids  # (n, S)
     log_probs: Floats  # (n,)
     is_right: Bools  # (n,)
 
-    def probs(self, scalings: Mapping[str, Scaling]) -> Floats:
-        """Return the probabilities of the predicted sets after some scalings: (n,)."""
-        calibration = Calibration(0, scalings=scalings)
-        _, log_probs = calibration.apply(self.key, self.candidates, self.labels, self.log_probs)
-        return np.exp(log_probs)
+    def probs(self, scaling: Scaling) -> Floats:
+        """Return the calibrated probabilities of the predicted sets: (n,)."""
+        return np.exp(scaling.calibrate(self.candidates, self.labels, self.log_probs)[1])
 
-    def held_out_probs(self, scalings: Mapping[str, Scaling]) -> Floats:
-        """Calibrate each fifth of the documents with scalings fitted on the others: (n,)."""
+    def held_out_probs(self) -> Floats:
+        """Calibrate each fifth of the documents with a scaling fitted on the others: (n,)."""
         probs = np.zeros(len(self.log_probs))
-        log_probs = self.candidates.log_probs
-        for is_out, fitted in held_out(scalings[self.key], log_probs, self.true_rank):
-            probs[is_out] = self.probs({self.key: fitted})[is_out]
+        for is_out, fitted in held_out(self.scaling, self.candidates.log_probs, self.true_rank):
+            probs[is_out] = self.probs(fitted)[is_out]
         return probs
 
 
@@ -368,8 +365,8 @@ class CalibrationDocuments:
         fitted = replace(tagger, calibration=calibration)
         predicted = {rule: self._predict(fitted, rule) for rule in targets}
         acceptance = {
-            rule: fit_acceptance(rule, found.probs(calibration.scalings), found.is_right, *asked)
-            for (rule, found), asked in zip(predicted.items(), targets.values(), strict=True)
+            rule: fit_acceptance(rule, found.probs(found.scaling), found.is_right, *targets[rule])
+            for rule, found in predicted.items()
         }
         return replace(calibration, acceptance=acceptance), predicted, label_probs
 
@@ -383,9 +380,8 @@ class CalibrationDocuments:
         with np.errstate(divide="ignore"):
             log_probs = np.log(np.array([each.probability for each in predictions]))
         labels = pack_labels(label_ids.padded(min_width=1))
-        return Predicted(
-            key, self.candidates[key], self.true_rank[key], labels, log_probs, is_right
-        )
+        found, scaling = self.candidates[key], tagger.fitted.scalings[key]
+        return Predicted(scaling, found, self.true_rank[key], labels, log_probs, is_right)
 
 
 def _check(label_sets: Sequence[frozenset[str]], tagger: Tagger) -> None:

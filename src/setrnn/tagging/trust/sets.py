@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy  # scipy.special is imported where it is first used
 
-from setrnn.systems.candidates import Bools, Floats, Ints
+from setrnn.systems.candidates import Bools, Floats, Ids, Ints, SetCandidates
 from setrnn.systems.rules import MANY_SETS
 
 MIN_MISSING = 1e-6  # "another set" is never impossible: one such document would decide T
@@ -128,6 +128,19 @@ class Scaling:
             log_rest = np.logaddexp.reduce(outcomes[:, 1:], axis=1)
             scaled = _replace_first(scaled, log_rest, self.isotonic)
         return scaled[:, : candidates.shape[1]], scaled[:, candidates.shape[1] :]
+
+    def calibrate(
+        self, candidates: SetCandidates, labels: Ids, log_probs: Floats
+    ) -> tuple[SetCandidates, Floats]:
+        """Calibrate the candidates and the predicted sets (n, S) with log-probabilities (n,).
+
+        A predicted set need not be a candidate. The order of the candidates does not change.
+        """
+        scaled, others = self.apply(candidates.log_probs, log_probs[:, None])
+        rank = candidates.ranks(labels)
+        of_rank = scaled[np.arange(len(scaled)), np.maximum(rank, 0)]
+        predicted = np.where(rank >= 0, of_rank, others[:, 0])
+        return SetCandidates(candidates.labels, scaled), predicted
 
     def first_probs(self, log_probs: Floats) -> Floats:
         """Return the calibrated probability of the first candidate, (n,)."""
