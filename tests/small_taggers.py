@@ -61,7 +61,7 @@ def accepting_labels(tagger, target=0.9, threshold=0.3):
     """Return the tagger with every second label accepted by itself, from a threshold on."""
     n = len(tagger.labels)
     thresholds = np.where(np.arange(n) % 2, NEVER, threshold)
-    acceptance = LabelAcceptance(target, 0.9, thresholds, np.zeros(n, dtype=bool), np.ones(n))
+    acceptance = LabelAcceptance(target, 0.9, thresholds)
     curves = LabelCurves(np.array([0.0, 1.0, 1.0]), np.zeros(n), np.ones(n))
     calibration = replace(tagger.calibration, label_curves=curves, label_acceptance=acceptance)
     return replace(tagger, calibration=calibration)

@@ -20,7 +20,6 @@ WRITTEN = {
     "evaluate model data --json scores.json": ("Which rule is for what", "on test of data"),
     "evaluate model data/test.jsonl --rule f1 --json scores.json": ("data/test.jsonl",),
     "evaluate br data --split train": ("NOT ON NEW DOCUMENTS", "Not shown: micro-f1 and label-f1"),
-    "evaluate set-rnn-exact data": ("of the predictions are proved",),
     "evaluate br data --hierarchy newsroom": ("With the labels above, in the hierarchy",),
     "evaluate br few.jsonl data/test.jsonl": ("60 documents",),
     "show model --json card.json": ("method: br", "300 documents"),

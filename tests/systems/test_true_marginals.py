@@ -72,6 +72,4 @@ def test_the_pairs_that_matter_accept_the_labels_of_all(make):
         shown.append(label_reliability(held_out, own.is_label))
     assert found[0].n_safe > 0
     np.testing.assert_allclose(found[1].thresholds, found[0].thresholds, rtol=1e-5)
-    np.testing.assert_array_equal(found[1].is_rare, found[0].is_rare)
-    np.testing.assert_allclose(found[1].shares, found[0].shares, atol=1e-3)
     assert shown[1].error == pytest.approx(shown[0].error)

@@ -209,13 +209,6 @@ def test_fit_leaves_no_files_and_holds_none(method, tmp_path, monkeypatch):
         assert str(tmp_path) not in maps.read_text()
 
 
-def test_a_failed_fit_leaves_no_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(ConfigError):
-        SetRNNClassifier(settings={"text.stop_words": "no-such-file"}).fit(FEW_TEXTS, FEW_SETS)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_texts_set_aside_choose_the_best_epoch():
     classifier = quick(epochs=4, validation_fraction=0.25).fit(TEXTS[:80], LABEL_SETS[:80])
     notes = classifier.tagger_.notes
@@ -250,11 +243,6 @@ def test_a_label_only_in_texts_set_aside_is_a_class_that_is_never_predicted():
     assert len(classifier.tagger_.labels) == 7
     assert (classifier.predict_proba(texts).max(0) == 0).sum() >= 3
     assert classifier.predict(texts).shape == (10, 10)
-
-
-def test_copies_of_a_text_are_not_set_aside_from_each_other():
-    with pytest.raises(DataError, match="too few different texts"):
-        quick(validation_fraction=0.5).fit(["same"] * 6, [{"a"}] * 6)
 
 
 @pytest.mark.parametrize("verbose", [False, True])

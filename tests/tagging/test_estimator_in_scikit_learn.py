@@ -8,7 +8,6 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import sklearn
 import torch
 from quick_classifiers import (
     FEW_SETS,
@@ -23,7 +22,6 @@ from quick_classifiers import (
     quick,
 )
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
-from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import setrnn
@@ -112,15 +110,6 @@ def test_scikit_learn_checks(estimator, check):
             check(estimator)
 
 
-def test_tags_tell_that_it_takes_texts_and_label_sets():
-    tags = get_tags(SetRNNClassifier())
-    assert tags.input_tags.string
-    assert not tags.input_tags.two_d_array
-    assert tags.classifier_tags.multi_label
-    assert tags.target_tags.required
-    assert not tags.target_tags.single_output
-
-
 def test_random_state_follows_scikit_learn():
     def seed(state):
         return classical(random_state=state).fit(["a"], [()]).tagger_.config.seed
@@ -195,15 +184,3 @@ def test_a_fitted_network_is_pickled_for_the_cpu():
     twin = object.__new__(type(system))
     twin.__setstate__({**state, "device": torch.device("cuda")})
     assert twin.device.type == ("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def test_features_can_be_routed():
-    texts = ["report"] * 24
-    features, label_sets = [["sea"], ["land"]] * 12, [{"ship"}, {"train"}] * 12
-    with sklearn.config_context(enable_metadata_routing=True):
-        classifier = classical(settings={"classical.l1": 0.0})
-        classifier.set_fit_request(features=True).set_score_request(features=True)
-        scores = cross_val_score(
-            classifier, texts, label_sets, cv=2, params={"features": features}, error_score="raise"
-        )
-    assert (scores == 1).all()

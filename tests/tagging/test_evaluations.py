@@ -43,22 +43,6 @@ def test_a_prepared_split_gives_what_its_documents_give(tagger, small_examples, 
     assert prepared == pytest.approx(whole, rel=1e-4)
 
 
-@pytest.mark.parametrize("rules", [["f1"], ["set", "sequence", "f1"]])
-def test_label_probabilities_sets_and_sequences_share_one_search(
-    taggers, small_prepared, monkeypatch, rules
-):
-    tagger = taggers["set-rnn"]
-    n_searches, search = [], type(tagger.system).gather_by_source
-
-    def counted(self, tokens, n_sets, sources, work):
-        n_searches.append(sources)
-        return search(self, tokens, n_sets, sources, work)
-
-    monkeypatch.setattr(type(tagger.system), "gather_by_source", counted)
-    measure_rules(tagger, prepared_batches(tagger, small_prepared, "test"), rules)
-    assert len(n_searches) == 1
-
-
 def test_rules_measured_together_are_those_measured_one_by_one(tagger, small_prepared):
     calibrated = with_thresholds(tagger)
     batches = [next(prepared_batches(calibrated, small_prepared, "test")).take(np.arange(20))]
@@ -68,9 +52,6 @@ def test_rules_measured_together_are_those_measured_one_by_one(tagger, small_pre
         expected = [each.labels for each in calibrated.tag_tokens(batches[0][0], rule)]
         assert [each.labels for each in found.predictions] == expected
         assert [each.labels for each in alone.predictions] == expected
-        np.testing.assert_allclose(
-            found.raw_probabilities, alone.raw_probabilities, rtol=1e-5, atol=1e-9
-        )
         one, other = (varying(each.evaluation) for each in (found, alone))
         assert one == pytest.approx(other, rel=1e-5, abs=1e-8)
 
@@ -93,13 +74,6 @@ def test_the_log_likelihood_is_the_mean_of_the_true_sets(tagger, small_examples)
 def test_limits_hold_in_evaluation(taggers, small_examples):
     found = evaluate(taggers["br"], small_examples["test"], limits=Limits(2, 2))
     assert found.scores.mean_predicted_set_size == 2
-
-
-def test_only_what_has_certificates_is_measured_by_them(taggers, small_examples):
-    found = evaluate(taggers["set-rnn-exact"], small_examples["test"]).as_dict()
-    assert 0 <= found["pruned_mass"] <= 1
-    assert 0 <= found["share_proved"] <= 1
-    assert "pruned_mass" not in evaluate(taggers["set-rnn"], small_examples["test"]).as_dict()
 
 
 def test_a_file_a_folder_and_examples_give_the_same(taggers, small_examples, tmp_path):
@@ -133,12 +107,3 @@ def test_what_cannot_be_measured_is_refused(taggers, small_examples):
     for use in (evaluate, calibrate):
         with pytest.raises(ConfigError, match=r"setrnn\.load"):
             use("model", "newsroom")
-
-
-def test_the_missing_mass_does_not_depend_on_the_rule(taggers, small_examples):
-    rules, examples = ("set", "sequence", "f1"), small_examples["test"]
-    first, *others = (evaluate(taggers["seq2seq-rnn"], examples, rule) for rule in rules)
-    assert 0 < first.missing_mass < 1
-    for each in others:
-        assert each.missing_mass == pytest.approx(first.missing_mass, abs=1e-6)
-    assert evaluate(taggers["br"], examples).missing_mass == 0

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from setrnn.data.cache import Source
 from setrnn.data.hierarchy import Hierarchy
-from setrnn.data.read import read_hierarchy, write_examples
+from setrnn.data.read import ReadOptions, read_hierarchy, write_examples
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.models.card import describe_model, write_readme
 from setrnn.systems.limits import Limits
@@ -129,12 +130,14 @@ def test_the_training_labels_decide_whether_predictions_are_closed(
     assert scores[0].hierarchical is not None
 
 
-def test_measures_in_a_hierarchy_need_no_model_with_one(taggers, small_examples):
+def test_measures_in_a_hierarchy_need_no_model_with_one(taggers, small_examples, tmp_path):
     test = small_examples["test"]
     plain = evaluate(taggers["br"], test)
     assert plain.hierarchical is None
     assert "hierarchical_f1" not in plain.as_dict()
-    found = evaluate(taggers["br"], test, hierarchy="newsroom")
+    write_examples(test, tmp_path / "test.jsonl")
+    source = Source(str(tmp_path / "test.jsonl"), ReadOptions(hierarchy=NEWSROOM))
+    found = evaluate(taggers["br"], source)
     assert found.scores == plain.scores
     predicted = taggers["br"].tag([each.text for each in test], features=[e.features for e in test])
     closed = [set(NEWSROOM.close(each.labels)) for each in predicted]

@@ -111,7 +111,7 @@ def test_unknown_labels_are_marked_in_the_order_of_the_model(
     taggers, hidden_examples, small_prepared
 ):
     tagger = taggers["br"]
-    (batch,) = example_batches(tagger, hidden_examples["valid"][:6], size=6)
+    (batch,) = example_batches(tagger, hidden_examples["valid"][:6])
     names = np.array(tagger.labels.names)
     assert set(names[batch.unknown[2]]) == set(hidden_examples["valid"][2].unknown)
     given = set(hidden_examples["valid"][1].labels)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from setrnn import Prediction, calibrate
-from setrnn.tagging.measures import score_label_probabilities, score_labels
+from setrnn.tagging.measures import score_labels
 from setrnn.tagging.trust.acceptance import LabelAcceptance
 
 
@@ -19,9 +19,7 @@ def test_each_label_is_counted_by_hand():
         ),
         Prediction(("a",), 0.5, label_probabilities={"a": 0.7}, accepted_labels=()),
     ]
-    safe = LabelAcceptance(
-        0.9, 0.9, np.array([2.0, 0.75, 2.0]), np.zeros(3, dtype=bool), np.zeros(3)
-    )
+    safe = LabelAcceptance(0.9, 0.9, np.array([2.0, 0.75, 2.0]))
     first, second, third = score_labels(truth, predictions, ["b", "a", "c"], safe)
     assert (first.label, second.label, third.label) == ("b", "a", "c")
     assert (second.support, second.n_predicted) == (2, 3)
@@ -31,13 +29,6 @@ def test_each_label_is_counted_by_hand():
     assert (second.n_accepted, second.accepted_accuracy) == (2, 1.0)
     assert (first.threshold, first.recall, first.f1) == (None, 0.0, 0.0)
     assert (third.precision, third.recall, third.accepted_share) == (None, None, None)
-
-
-def test_pairs_below_the_shown_ones_are_left_out():
-    own, calibrated = np.array([0.99, 0.5, 0.04]), np.array([0.96, 0.2, 0.01])
-    found = score_label_probabilities(own, calibrated, np.array([1.0, 0.0, 1.0]))
-    names = ("n_label_pairs", "n_sure_labels", "sure_labels_right")
-    assert [found[name] for name in names] == [2, 1, 1.0]
 
 
 @pytest.fixture(scope="module")

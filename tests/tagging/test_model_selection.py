@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from quick_classifiers import classical, indicator
 from sklearn.model_selection import (
-    GridSearchCV,
     RandomizedSearchCV,
     cross_val_score,
     cross_validate,
@@ -51,15 +50,6 @@ def test_every_form_of_labels_gives_the_same_cross_validation(form, scores):
     found = cross_val_score(classical(), TEXTS, FORMS[form], cv=2, error_score="raise")
     assert (found > 0.1).all()
     np.testing.assert_allclose(found, scores, atol=1e-9)
-
-
-@pytest.mark.parametrize("form", ["lists", "sets", "frame"])
-def test_a_grid_search_takes_the_labels_that_fit_takes(form):
-    grid = {"settings": [{"classical.l1": 100.0}, {"classical.l1": 0.1}]}
-    search = GridSearchCV(classical(), grid, cv=2, error_score="raise")
-    search.fit(TEXTS, FORMS[form])
-    assert search.best_params_ == {"settings": {"classical.l1": 0.1}}
-    assert search.score(TEXTS, FORMS[form]) > search.best_score_ > 0.1
 
 
 def test_pipelines_curves_and_other_searches_take_lists():

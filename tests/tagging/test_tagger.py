@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from setrnn.errors import ConfigError, DataError
-from setrnn.methods import METHODS
 from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import BatchSearch
@@ -25,12 +24,6 @@ def assert_same(found, expected):
         assert one.probability == pytest.approx(other.probability, rel=1e-4)
         others = [each.labels for each in one.alternatives]
         assert others == [each.labels for each in other.alternatives]
-
-
-def test_predictions_come_in_the_order_of_the_texts(tagger, test_texts):
-    expected = {text: tagger.tag([text])[0] for text in test_texts[:20]}
-    shuffled = [test_texts[i] for i in np.random.default_rng(0).permutation(20)]
-    assert_same(tagger.tag(shuffled), [expected[text] for text in shuffled])
 
 
 def test_the_batch_size_changes_nothing(tagger, test_texts, test_features, monkeypatch):
@@ -124,24 +117,11 @@ def test_what_cannot_be_tagged_is_refused_in_one_line(taggers, texts, how, said)
         assert "\n" not in str(error.value)
 
 
-def test_half_a_character_does_not_stop_a_text_from_being_tagged(taggers):
-    broken, whole = taggers["br"].tag(["the cup \ud83d final", "the cup final"])
-    assert broken == whole
-
-
 def test_no_texts_give_no_predictions(tagger):
     assert tagger.tag([]) == []
     assert tagger.tag([], features=[]) == []
     assert tagger.predict_proba([]).shape == (0, len(tagger.labels))
     assert list(tagger.tag_stream([])) == []
-
-
-def test_texts_without_a_known_word_are_tagged(tagger):
-    predictions = tagger.tag(["", "   ", "😀", "qqxxzz"])
-    # That there is an unknown word tells something, but to recurrent systems only.
-    alike = predictions[: 3 if METHODS[tagger.method].is_network else 4]
-    assert len({prediction.labels for prediction in alike}) == 1
-    assert all(prediction.probability > 0 for prediction in predictions)
 
 
 def test_features_are_used(tagger, test_texts, test_features):
@@ -157,17 +137,6 @@ def test_columns_of_predict_proba_stand_in_the_order_of_the_labels(taggers, test
     for row, prediction in zip(marginals, tagger.tag(test_texts), strict=True):
         above = {name for name, p in zip(tagger.labels.names, row, strict=True) if p > 0.5}
         assert set(prediction.labels) == above
-
-
-def test_the_probability_of_a_br_set_is_the_product_of_its_marginals(taggers, test_texts):
-    tagger = taggers["br"]
-    tagger = replace(tagger, system=tagger.system.with_empty_shift(0.0))  # a product as it is
-    marginals = tagger.predict_proba(test_texts).astype(float)
-    for row, prediction in zip(marginals, tagger.tag(test_texts, top=4), strict=True):
-        for each in (prediction, *prediction.alternatives):
-            is_in = np.isin(tagger.labels.names, each.labels)
-            product = np.prod(np.where(is_in, row, 1 - row))
-            assert each.probability == pytest.approx(product, rel=1e-3)
 
 
 @given(st.lists(st.text(max_size=30), max_size=4))
@@ -216,17 +185,6 @@ def test_alternatives_leave_out_the_predicted_set_wherever_it_stands(tagger, mon
         assert found.probability == pytest.approx(0.3)
         others = [each.labels for each in found.alternatives]
         assert others == [names[:2], ()][: top - 1]
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_tagging_leaves_the_network_as_it_was(taggers, test_texts, rule):
-    tagger = with_thresholds(taggers["set-rnn"])
-    network = tagger.system.network
-    network.train()
-    trained = tagger.tag(test_texts[:5], rule=rule)
-    assert network.training
-    network.eval()
-    assert tagger.tag(test_texts[:5], rule=rule) == trained, "dropout was on"
 
 
 @pytest.mark.parametrize("rule", [name for name in RULES if name != "sequence"])

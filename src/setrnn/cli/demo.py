@@ -137,7 +137,7 @@ def _open_model(folder: Path) -> Tagger:
                 )
         except StoppedError:
             raise StoppedError("Stopped. The same command continues the demo.") from None
-    if tagger.calibration is None or not tagger.calibration.acceptance:
+    if not tagger.fitted.acceptance:
         with terminal_progress() as on_progress:
             found = setrnn.calibrate(tagger, "newsroom", target=TARGET, on_progress=on_progress)
         tagger = found.tagger.save_calibration(folder)
@@ -209,8 +209,7 @@ def _show_document(
 
 
 def _show_accepted(tagger: Tagger, found: Evaluation) -> None:
-    assert tagger.calibration is not None
-    _print("On valid: " + acceptance_note(tagger.calibration.acceptance[found.rule]))
+    _print("On valid: " + acceptance_note(tagger.fitted.acceptance[found.rule]))
     if (accepted := found.accepted) and accepted.accuracy_accepted is not None:
         n, n_right = accepted.n_accepted, round(accepted.accuracy_accepted * accepted.n_accepted)
         _print(

@@ -84,8 +84,7 @@ def evaluate(
     _show_measures(found, own, "" if rule is None else name, allow_training_documents)
     show(_describe_probabilities(evaluation))
     if evaluation.accepted is not None:
-        assert tagger.calibration is not None
-        _show_accepted(evaluation.accepted, tagger.calibration.acceptance[own].target)
+        _show_accepted(evaluation.accepted, tagger.fitted.acceptance[own].target)
     if labels and evaluation.labels:
         stdout.print(label_scores_table(evaluation.labels, labels))
     if evaluation.scores.n_unseen_labels:
@@ -174,12 +173,6 @@ def _describe_probabilities(evaluation: Evaluation) -> str:
         n = evaluation.n_impossible_sets
         below = f" ({n:,} below 1e-12)" if n else ""
         text = f"Mean log p(true set) {evaluation.set_log_likelihood:.3f}{below}. {text}"
-    if evaluation.certificates is not None:
-        proved, pruned = evaluation.certificates.share_proved, evaluation.certificates.pruned_mass
-        text += (
-            f" {proved:.1%} of the predictions are proved; the search pruned {pruned:.1%} of the "
-            "probability."
-        )
     lines = [
         text,
         f"Mean probability of the predicted sets {evaluation.mean_probability:.3f}; expected "
@@ -189,9 +182,4 @@ def _describe_probabilities(evaluation: Evaluation) -> str:
         f"{evaluation.label_calibration_error:.3f} "
         f"({evaluation.label_calibration_error_raw:.3f} with the model's own).",
     ]
-    if evaluation.sure_labels_right is not None:
-        lines[-1] += (
-            f" Of the {evaluation.n_sure_labels:,} at 0.95 or more, "
-            f"{evaluation.sure_labels_right:.3f} are right."
-        )
     return "\n".join(lines)

@@ -20,7 +20,7 @@ from setrnn.data.read.row import id_text, strings
 from setrnn.errors import ConfigError, DataError, nearest_name, printable, shown
 from setrnn.methods import METHODS
 from setrnn.metrics import evaluate_sets, indicator_matrix
-from setrnn.tagging.measures import calibration_error
+from setrnn.tagging.trust.acceptance import reliability
 
 MAX_SHOWN = 3  # ids per message
 MAX_CHARACTERS = 80  # per name
@@ -213,7 +213,7 @@ def _score(
         return scores
     pairs = zip(comparison.truth, predicted, strict=True)
     is_right = np.array([set(true) == set(row) for true, row in pairs])
-    error = calibration_error(np.array(probability), is_right)
+    error = reliability(np.array(probability), is_right).error
     return {
         **scores,
         "mean_probability": float(np.mean(probability)),

@@ -122,7 +122,7 @@ async def models(request: Request) -> ModelsAnswer:
 
 def _card(model: ServedModel, is_default: bool) -> ModelCard:
     tagger = model.tagger
-    calibration, of_labels = tagger.calibration, tagger.label_acceptance
+    calibration, of_labels = tagger.fitted, tagger.label_acceptance
     data = tagger.notes.get("data")
     return ModelCard(
         **vars(model.answering),
@@ -131,8 +131,8 @@ def _card(model: ServedModel, is_default: bool) -> ModelCard:
         rules=tagger.rules,
         own_rule=tagger.rule_or_own(None),
         can_explain=why_not_explained(tagger) is None,
-        is_calibrated=calibration is not None and bool(calibration.scalings),
-        accepts=dict(calibration.acceptance) if calibration else {},
+        is_calibrated=bool(calibration.scalings),
+        accepts=dict(calibration.acceptance),
         label_target=of_labels.target if of_labels else None,
         data=None if data is None else str(data),
         keeps_closed=None if tagger.hierarchy is None else tagger.keeps_closed,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -84,9 +84,9 @@ def choose(
 ) -> list[ChosenDocument]:
     """Choose documents to tag next, the ones that the model can learn most from.
 
-    They are uncertain, and differ from each other in their words. They come in the order of choice,
-    so that the first ones are a choice of their own. Left out are documents that
-    the model was trained on, repeated texts and empty ones. Labels of the pool are not used.
+    They are uncertain, and differ from each other in their words. They are in the order in which
+    they were chosen: the first m are the choice for n = m. Documents that the model was trained on,
+    repeated texts and empty texts are left out. Labels of the pool are not used.
 
     Args:
         model: a model folder or a tagger.
@@ -120,17 +120,11 @@ def choose(
     _note_left_out(tagger, left_out, len(documents), n)
     losses = np.array([1 - each.expected_f1 for each in documents])
     words = weigh_words([each.example.text for each in documents])
-    n_taken = min(n, len(documents))
-    rows = take_apart(losses, words, n_taken, count_up("choosing", on_progress, n_taken))
+    rows = take_apart(losses, words, min(n, len(documents)))
     return [documents[row] for row in rows]
 
 
-def take_apart(
-    losses: Floats,
-    words: scipy.sparse.csr_matrix,
-    n_taken: int,
-    count: Callable[[int], None] = lambda n: None,
-) -> list[int]:
+def take_apart(losses: Floats, words: scipy.sparse.csr_matrix, n_taken: int) -> list[int]:
     """Choose rows with large losses (n,) and different words, unit vectors (n, W); best first."""
     nearest, taken = np.zeros(len(losses)), list[int]()
     for _ in range(n_taken):
@@ -138,7 +132,6 @@ def take_apart(
         values[taken] = -np.inf
         taken.append(int(values.argmax()))
         nearest = np.maximum(nearest, words @ words[taken[-1]].toarray().ravel()).clip(0, 1)
-        count(1)
     return taken
 
 
@@ -219,7 +212,7 @@ def _tag(tagger: Tagger, examples: list[Example], rule: str | None) -> Iterator[
 
 
 def _expect_f1(tagger: Tagger, prediction: Prediction, probs: Floats32) -> float:
-    """Return the expected F1 of a set, about: the size of the true set is replaced by its mean."""
+    """Estimate the expected F1 of a set: the size of the true set is replaced by its mean."""
     labels = [tagger.labels.index[name] for name in prediction.labels]
     if not labels:
         return prediction.probability

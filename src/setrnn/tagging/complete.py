@@ -69,7 +69,7 @@ def encode_known(tagger: TrainedModel, rows: Sequence[KnownLabels], n_before: in
 
 
 def _add(find: Callable[[int], Iterable[int]], row: Iterable[int]) -> list[int]:
-    """Return labels with those that `find` adds for each."""
+    """Return labels, each followed by those that `find` adds for it, without repeats."""
     return [*dict.fromkeys(each for label in row for each in (label, *find(label)))]
 
 

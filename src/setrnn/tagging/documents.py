@@ -1,4 +1,4 @@
-"""Documents with labels, to measure, calibrate or mix on; which of them a model has seen."""
+"""Labelled documents to measure, calibrate or mix on, and which of them a model was trained on."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from setrnn.progress import OnProgress, count_up, log
 from setrnn.systems.candidates import Bools, Ints
 from setrnn.tagging.tagger import Tagger
 
-# Texts that occur twice, in train and in another part, are no reason to warn or to refuse.
-MAX_SEEN = 0.1  # of the words of different texts
+# Up to this share of the words, texts that were trained on are taken for texts that occur twice.
+MAX_SEEN = 0.1
 BATCHES_LOOKED_AT = 4
 
 
@@ -168,7 +168,7 @@ def _cut_valid(data: Documents) -> Source | None:
 
 
 def _close_labels(source: Source, tagger: Tagger) -> Source:
-    """Return data with its labels closed as those were that the model was trained on."""
+    """Close the labels of the data, if those of the model's training data were closed."""
     if tagger.hierarchy is None or not tagger.hierarchy.closes_labels:
         return source
     return replace(source, options=replace(source.options, hierarchy=tagger.hierarchy))
@@ -216,11 +216,9 @@ class SeenCounts:
         return float(lengths[is_seen].sum() / max(lengths.sum(), 1))
 
 
-def example_batches(
-    tagger: Tagger, examples: Iterable[Example], size: int | None = None
-) -> Iterator[Batch]:
+def example_batches(tagger: Tagger, examples: Iterable[Example]) -> Iterator[Batch]:
     """Yield a stream of documents in batches of token ids: as many as the tagger searches."""
-    for batch in batched(examples, size or tagger.batch_size):
+    for batch in batched(examples, tagger.batch_size):
         if not all(isinstance(example, Example) for example in batch):
             raise DataError("Documents with labels are given as setrnn.Example(id, text, labels).")
         tokens = tagger.encoder.encode(
@@ -237,7 +235,7 @@ def example_batches(
 
 
 def close_truth(tagger: Tagger, label_sets: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return true sets; closed, if those that the model was trained on were closed by us."""
+    """Return true sets, closed if the label sets of training were closed (`close_labels`)."""
     if tagger.hierarchy is None or not tagger.hierarchy.closes_labels:
         return list(label_sets)
     return [tagger.hierarchy.close(labels) for labels in label_sets]

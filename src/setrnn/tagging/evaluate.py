@@ -13,8 +13,6 @@ import numpy as np
 import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.data.hierarchy import Hierarchy, score_in_hierarchy
-from setrnn.data.read import make_hierarchy
-from setrnn.data.read.label_files import Parents
 from setrnn.errors import DataError
 from setrnn.metrics import evaluate_label_sets, indicator_matrices
 from setrnn.progress import OnProgress, count_up, ignore_progress, log
@@ -27,15 +25,12 @@ from setrnn.tagging.documents import MAX_SEEN, Batch, Documents, SeenCounts, ope
 from setrnn.tagging.measures import (
     Evaluation,
     LabelSets,
-    calibration_error,
     score_accepted,
-    score_certificates,
-    score_label_probabilities,
     score_labels,
 )
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger, TagOptions, check_tagger, count_for_all
-from setrnn.tagging.trust.acceptance import MIN_SHOWN
+from setrnn.tagging.trust.acceptance import MIN_SHOWN, label_reliability, reliability
 
 MIN_LOG_PROB = float(np.log(1e-12))  # so that one impossible set does not decide the mean
 
@@ -46,7 +41,6 @@ class RuleResults:
 
     evaluation: Evaluation
     predictions: list[Prediction]
-    raw_probabilities: list[float]  # the model's own, of the predicted sets
     # The model's own log p of each true set; None if it has an unknown label.
     true_log_probs: list[float | None]
 
@@ -58,7 +52,6 @@ def evaluate(
     *,
     split: str | None = None,
     limits: Limits | None = None,
-    hierarchy: Parents | None = None,
     allow_training_documents: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> Evaluation:
@@ -67,12 +60,10 @@ def evaluate(
     Args:
         tagger: the model.
         data: a file, a folder, a prepared folder, "newsroom", or examples; a `Source` says how
-            to read a file.
+            to read a file. Hierarchical measures go by its hierarchy, or by that of the model.
         rule: the prediction rule; the model's own if not given.
         split: the part of the data; test, or the only one, if not given.
         limits: what the predicted sets must satisfy.
-        hierarchy: the parents of labels, for the hierarchical measures: a file of label,parent, or
-            a dict. If not given, that of the data or of the model.
         allow_training_documents: whether to measure without a warning on documents that the model
             was trained on. `Evaluation.share_trained_on` says how many they are.
         on_progress: called with the progress.
@@ -94,7 +85,6 @@ def evaluate(
         [rule],
         split=split,
         limits=limits,
-        hierarchy=hierarchy,
         allow_training_documents=allow_training_documents,
         on_progress=on_progress,
     )
@@ -108,7 +98,6 @@ def evaluate_rules(
     *,
     split: str | None = None,
     limits: Limits | None = None,
-    hierarchy: Parents | None = None,
     allow_training_documents: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> dict[str, Evaluation]:
@@ -135,7 +124,7 @@ def evaluate_rules(
         list_rules(tagger) if rules is None else rules,
         count_up("tagging", on_progress, documents.n_documents),
         limits,
-        hierarchy=make_hierarchy(hierarchy) or documents.hierarchy,
+        hierarchy=documents.hierarchy,
     )
     documents.bad_rows.report()
     if n_incomplete := next(iter(results.values())).evaluation.scores.n_incomplete:
@@ -189,7 +178,7 @@ def measure_rules(
         own = tagger.label_marginals(batch.tokens, search.many_sets(), calibrated=False)
         # Unknown labels are too improbable to be measured.
         probs = hide_probs(own.probs, batch.unknown)
-        calibrated = hide_probs(tagger.calibrate_labels(own.probs), batch.unknown)
+        calibrated = hide_probs(tagger.fitted.label_probs(own.probs), batch.unknown)
         missing.append(own.missing_mass)
         is_shown = np.maximum(probs, calibrated) > MIN_SHOWN
         is_label = truth[:, : len(names)].toarray()
@@ -204,17 +193,19 @@ def measure_rules(
     if not label_sets:
         raise DataError("There are no documents to evaluate.")
     known = np.array([each for each in log_probs if each is not None])
+    raw, calibrated, is_label = np.concatenate(shown, axis=1)
     shared = {
         "missing_mass": float(np.concatenate(missing).mean()),
         "set_log_likelihood": float(np.maximum(known, MIN_LOG_PROB).mean()) if len(known) else None,
         "n_impossible_sets": int((known < MIN_LOG_PROB).sum()),
-        **score_label_probabilities(*np.concatenate(shown, axis=1)),
+        "label_calibration_error": label_reliability(calibrated, is_label > 0).error,
+        "label_calibration_error_raw": label_reliability(raw, is_label > 0).error,
     }
     all_marks = scipy.sparse.csr_array(scipy.sparse.vstack(unknown))
     tree, results = hierarchy or tagger.hierarchy, {}
     for rule, each in found.items():
         evaluation = each.measure(tagger, label_sets, all_marks, tree, shared)
-        results[rule] = RuleResults(evaluation, each.predictions, each.raw_probabilities, log_probs)
+        results[rule] = RuleResults(evaluation, each.predictions, log_probs)
     return results
 
 
@@ -224,7 +215,7 @@ class _Found:
 
     options: TagOptions
     predictions: list[Prediction] = field(default_factory=list)
-    raw_probabilities: list[float] = field(default_factory=list)
+    raw_probabilities: list[float] = field(default_factory=list)  # the model's own
     seconds: float = 0.0
 
     def add(self, tagger: Tagger, search: BatchSearch, chosen: ChosenSets) -> None:
@@ -257,26 +248,26 @@ class _Found:
         names, predictions = tagger.labels.names, self.predictions
         complete = np.flatnonzero(np.diff(unknown.indptr) == 0).tolist()
         unknown = unknown if unknown.nnz else None
-        probs = np.array([each.probability for each in predictions])
-        raw_probs = np.array(self.raw_probabilities)
+        probs = np.array([[each.probability for each in predictions], self.raw_probabilities])
         whole = [predictions[row] for row in complete]
         true_sets, found_sets = [truth[row] for row in complete], [each.labels for each in whole]
         pairs = zip(true_sets, found_sets, strict=True)
         is_right = np.array([set(one) == set(other) for one, other in pairs], dtype=bool)
-        in_hierarchy = None
-        if hierarchy is not None and whole:
-            in_hierarchy = score_in_hierarchy(hierarchy, true_sets, found_sets)
+        errors, in_hierarchy = [0.0, 0.0], None
+        if whole:
+            errors = [reliability(each[complete], is_right).error for each in probs]
+            if hierarchy is not None:
+                in_hierarchy = score_in_hierarchy(hierarchy, true_sets, found_sets)
         label_sets = [each.labels for each in predictions]
         return Evaluation(
             rule=self.options.rule,
             scores=evaluate_label_sets(truth, label_sets, names, unknown),
-            mean_probability=float(probs.mean()),
-            calibration_error=calibration_error(probs[complete], is_right),
-            calibration_error_raw=calibration_error(raw_probs[complete], is_right),
+            mean_probability=float(probs[0].mean()),
+            calibration_error=errors[0],
+            calibration_error_raw=errors[1],
             documents_per_second=len(truth) / max(self.seconds, 1e-9),
             labels=score_labels(truth, predictions, names, tagger.label_acceptance, unknown),
             accepted=score_accepted(whole, is_right),
-            certificates=score_certificates(predictions),
             hierarchical=in_hierarchy,
             **shared,
         )

@@ -92,7 +92,7 @@ def make_examples(
     unknown: Unknown = None,
     complete: Complete = None,
 ) -> list[Example]:
-    """Return documents with their labels, and with what a caller passes beside them."""
+    """Return documents with their labels and features; `complete` is as in `fit`."""
     n_texts, is_complete = len(documents), [True] * len(documents)
     if complete is not None:
         wanted = "a list with True or False for each text"

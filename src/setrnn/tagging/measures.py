@@ -1,6 +1,6 @@
 """The measures of a model by one rule: of its sets, its probabilities and each of its labels."""
 
-# n documents, L labels, E pairs of a document and a label
+# n documents, L labels
 
 from __future__ import annotations
 
@@ -18,17 +18,13 @@ from setrnn.metrics import (
     indicator_matrices,
     overlap_by_label,
 )
-from setrnn.systems.candidates import Bools, Floats
+from setrnn.systems.candidates import Bools
 from setrnn.tagging.documents import MAX_SEEN
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.trust.acceptance import (
-    MIN_SHOWN,
     LabelAcceptance,
     accuracy_interval,
-    reliability,
 )
-
-SURE = 0.95  # labels of at least this probability should nearly always be right
 
 LabelSets: TypeAlias = Sequence[tuple[str, ...]]
 
@@ -50,14 +46,6 @@ class LabelScores:
     n_accepted: int | None  # None if the model has no acceptance of labels
     accepted_share: float | None  # of the documents where it is predicted
     accepted_accuracy: float | None
-
-
-@dataclass(frozen=True)
-class CertificateScores:
-    """What the search proves, over the predictions that have a certificate."""
-
-    share_proved: float
-    pruned_mass: float  # mean
 
 
 @dataclass(frozen=True)
@@ -93,45 +81,25 @@ class Evaluation:
     # How often labels are right, over pairs of a document and a label above 0.05.
     label_calibration_error: float
     label_calibration_error_raw: float  # of the model's own probabilities
-    n_label_pairs: int
-    n_sure_labels: int  # pairs of 0.95 or more
-    sure_labels_right: float | None  # the share of them that is right
     labels: tuple[LabelScores, ...]  # the most frequent first; not part of `as_dict`
     accepted: AcceptedScores | None = None  # None if the model has no acceptance for the rule
-    certificates: CertificateScores | None = None  # of set-rnn-exact, by rule "set"
     share_trained_on: float = 0.0  # of the documents, that the model was trained on; see `is_seen`
     hierarchical: HierarchicalScores | None = None  # None without a hierarchy
 
     @property
     def is_seen(self) -> bool:
-        """Whether the model was trained on so many documents that the measures are too good."""
+        """Whether the model was trained on so many of the documents that the measures mislead."""
         return self.share_trained_on > MAX_SEEN
 
     def as_dict(self) -> dict[str, Any]:
         """Return all measures as plain values."""
-        groups = ("scores", "labels", "accepted", "certificates", "hierarchical")
+        groups = ("scores", "labels", "accepted", "hierarchical")
         names = [each.name for each in fields(self) if each.name not in groups]
         values = {name: getattr(self, name) for name in names}
         values |= self.scores.as_dict()
-        for group in (self.accepted, self.certificates, self.hierarchical):
+        for group in (self.accepted, self.hierarchical):
             values |= {} if group is None else asdict(group)
         return {**values, "documents_per_second": round(self.documents_per_second, 1)}
-
-
-def calibration_error(probs: Floats, is_right: Bools) -> float:
-    """Return the expected calibration error; 0 of no probabilities."""
-    return reliability(probs, is_right).error if len(probs) else 0.0
-
-
-def score_certificates(predicted: Sequence[Prediction]) -> CertificateScores | None:
-    """Return the means over the predictions with a certificate; None if there are none."""
-    found = [each.certificate for each in predicted if each.certificate is not None]
-    if not found:
-        return None
-    return CertificateScores(
-        float(np.mean([each.proved for each in found])),
-        float(np.mean([each.pruned_mass for each in found])),
-    )
 
 
 def score_accepted(predicted: Sequence[Prediction], is_right: Bools) -> AcceptedScores | None:
@@ -191,16 +159,3 @@ def score_labels(
 
 def _share(n: int, of: int) -> float | None:
     return float(n / of) if of else None
-
-
-def score_label_probabilities(own: Floats, calibrated: Floats, is_label: Floats) -> dict[str, Any]:
-    """Measure how often labels are right, over pairs of a document and a label (E,)."""
-    is_shown, is_right = calibrated > MIN_SHOWN, is_label > 0
-    is_own, is_sure = own > MIN_SHOWN, calibrated >= SURE
-    return {
-        "label_calibration_error": calibration_error(calibrated[is_shown], is_right[is_shown]),
-        "label_calibration_error_raw": calibration_error(own[is_own], is_right[is_own]),
-        "n_label_pairs": int(is_shown.sum()),
-        "n_sure_labels": int(is_sure.sum()),
-        "sure_labels_right": float(is_right[is_sure].mean()) if is_sure.any() else None,
-    }

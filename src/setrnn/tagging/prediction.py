@@ -192,7 +192,7 @@ def _notes_value(found: Prediction | Completion) -> dict[str, Any]:
 
 
 def add_notes(found: Found, notes: tuple[str, ...]) -> Found:
-    """Return what was found with notes on the text; nothing is accepted that was not read."""
+    """Add notes on the text to a prediction; a text that was not read is not accepted."""
     if not notes:
         return found
     changes: dict[str, Any] = {"notes": (*notes, *found.notes)}

@@ -174,9 +174,9 @@ class Tagger(TrainedModel):
         """
         check_top(top)
         name, set_limits = self.rule_or_own(rule), self.known_limits(limits, rule)
-        by, needed = find_rule(name), 1
-        if self.calibration is not None:
-            needed = self.calibration.n_candidates(self.calibration.key_of(name, by.source))
+        by = find_rule(name)
+        scaling = self.fitted.scaling_of(name, by.source)
+        needed = 1 if scaling is None else scaling.n_candidates
         n_sets = count_candidates(by, top, set_limits, needed)
         return TagOptions(name, top, set_limits, calibrated, n_sets)
 
@@ -194,19 +194,19 @@ class Tagger(TrainedModel):
         """
         if chosen is None:
             chosen = search.choose(options.rule, options.limits, self.thresholds)
-        by, calibration = find_rule(options.rule), self.calibration
+        by, fitted = find_rule(options.rule), self.fitted
         candidates, labels, log_probs = chosen.choice.candidates, chosen.labels, chosen.log_probs
         proofs: list[Certificate | None] = [None] * len(labels)
         if by.needs_best_only and by.source == "sets":
             proofs = list_certificates(labels, candidates)
         accepted: list[bool | None] = [None] * len(labels)
-        if calibration is not None:
-            key = calibration.key_of(options.rule, by.source)
-            found, trusted = calibration.apply(key, candidates, labels, log_probs)
-            if options.rule in calibration.acceptance:
-                accepted = calibration.acceptance[options.rule].accepts(np.exp(trusted)).tolist()
-            if options.calibrated:
-                candidates, log_probs = found, trusted
+        found, trusted = candidates, log_probs
+        if (scaling := fitted.scaling_of(options.rule, by.source)) is not None:
+            found, trusted = scaling.calibrate(candidates, labels, log_probs)
+        if options.rule in fitted.acceptance:
+            accepted = fitted.acceptance[options.rule].accepts(np.exp(trusted)).tolist()
+        if options.calibrated:
+            candidates, log_probs = found, trusted
         probs = search.label_probs(by.source, len(self.labels))
         label_probs, is_accepted = self._trust_labels(probs, labels, options.calibrated)
         for row, own in enumerate(labels):
@@ -245,9 +245,7 @@ class Tagger(TrainedModel):
         if probs is None or not len(self.labels):  # all training documents may be without labels
             return None, None
         own = np.take_along_axis(probs, np.maximum(sets, 0), axis=1)
-        if self.calibration is None or self.calibration.label_curves is None:
-            return own, None
-        trusted, acceptance = self.calibration.label_curves(own, sets), self.label_acceptance
+        trusted, acceptance = self.fitted.label_probs(own, sets), self.label_acceptance
         is_accepted = None if acceptance is None else acceptance.accepts(trusted, sets)
         return trusted if calibrated else own, is_accepted
 
@@ -257,7 +255,7 @@ class Tagger(TrainedModel):
         """Return p(label | document), given candidates that stand for the whole distribution."""
         many = candidates.for_rule(LABEL_RULE)
         probs = self.system.for_rule(LABEL_RULE).marginals(tokens, many)
-        probs = self.calibrate_labels(probs) if calibrated else probs
+        probs = self.fitted.label_probs(probs) if calibrated else probs
         return Marginals(probs, many.missing_mass())
 
     @overload
@@ -376,7 +374,7 @@ def count_for_all(options: Iterable[TagOptions]) -> dict[str, int]:
 
 
 def check_tagger(tagger: object) -> None:
-    """Raise ConfigError for anything but a Tagger, such as the path of a model."""
+    """Raise ConfigError unless the argument is a Tagger."""
     if not isinstance(tagger, Tagger):
         raise ConfigError(f"A Tagger is needed, got {tagger!r:.60}. Write setrnn.load(FOLDER).")
 

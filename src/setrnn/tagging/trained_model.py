@@ -26,7 +26,6 @@ from setrnn.methods import METHODS, find_method
 from setrnn.models.card import write_readme
 from setrnn.models.folder import CALIBRATION, SavedModel, load_model, save_calibration, save_model
 from setrnn.models.hub import open_place, require_folder
-from setrnn.systems.candidates import Floats32
 from setrnn.systems.closure import Closure
 from setrnn.systems.dependencies import Dependencies
 from setrnn.systems.limits import PLAUSIBLE, Limits, SeenSets, SetLimits
@@ -140,19 +139,19 @@ class TrainedModel:
         return self.calibration is not None
 
     @property
+    def fitted(self) -> Calibration:
+        """The calibration, or one that changes nothing."""
+        return self.calibration or Calibration(0)
+
+    @property
     def thresholds(self) -> Thresholds | None:
         """The thresholds of the rules that need some; None without a calibration."""
-        return None if self.calibration is None else self.calibration.thresholds
+        return self.fitted.thresholds
 
     @property
     def label_acceptance(self) -> LabelAcceptance | None:
         """From which probability on each label is accepted; None if that is not known."""
-        return None if self.calibration is None else self.calibration.label_acceptance
-
-    def calibrate_labels(self, probs: Floats32) -> Floats32:
-        """Return calibrated label probabilities (n, L); the same if there is no calibration."""
-        curves = None if self.calibration is None else self.calibration.label_curves
-        return probs if curves is None else curves(probs)
+        return self.fitted.label_acceptance
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -201,7 +200,7 @@ class TrainedModel:
 
         Args:
             parents: a file of label,parent, or a dict from labels to their parents.
-            keeps_closed: whether the labels of predicted sets bring those above them.
+            keeps_closed: whether predicted sets contain the ancestors of their labels.
 
         Example:
             >>> import setrnn
@@ -218,14 +217,13 @@ class TrainedModel:
 
     @property
     def keeps_closed(self) -> bool:
-        """Whether the labels of a predicted set bring those above them in the hierarchy."""
+        """Whether predicted sets contain the ancestors of their labels in the hierarchy."""
         return self.hierarchy is not None and self.hierarchy.keeps_closed
 
     @cached_property
     def closure(self) -> Closure:
-        """The labels above each label; raise ConfigError if the model has no hierarchy."""
-        if self.hierarchy is None:
-            raise ConfigError("The model has no hierarchy. Train it with --hierarchy FILE.")
+        """The labels above each label, of a model with a hierarchy."""
+        assert self.hierarchy is not None
         return Closure.of(self.hierarchy, self.labels)
 
     @property

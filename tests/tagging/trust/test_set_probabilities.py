@@ -156,15 +156,17 @@ def found():
 def test_json_and_back_changes_nothing(found):
     again = Calibration.from_dict(json.loads(json.dumps(FULL.as_dict())))
     assert again.as_dict() == FULL.as_dict()
-    one = FULL.apply("sets", found, found.labels[:, 0], found.log_probs[:, 0])
-    other = again.apply("sets", found, found.labels[:, 0], found.log_probs[:, 0])
-    assert (one[0].log_probs == other[0].log_probs).all()
-    assert (one[1] == other[1]).all()
+    both = [
+        each.scaling_of("f1", "sets").calibrate(found, found.labels[:, 0], found.log_probs[:, 0])
+        for each in (FULL, again)
+    ]
+    assert (both[0][0].log_probs == both[1][0].log_probs).all()
+    assert (both[0][1] == both[1][1]).all()
 
 
-def test_a_source_without_scaling_keeps_the_models_own(found):
-    plain = Calibration(10, scalings={"sequences": Scaling(3, 2.0)})
-    scaled, log_probs = plain.apply("sets", found, found.labels[:, 0], found.log_probs[:, 0])
-    assert scaled is found
-    assert (log_probs == found.log_probs[:, 0]).all()
-    assert (plain.n_candidates("sets"), plain.n_candidates("sequences")) == (1, 3)
+def test_a_rule_has_its_own_scaling_or_that_of_its_source():
+    own, of_source = Scaling(3, 2.0), Scaling(3, 0.7)
+    found = Calibration(10, scalings={"f1": own, "sets": of_source})
+    assert found.scaling_of("f1", "sets") is own
+    assert found.scaling_of("set", "sets") is of_source
+    assert found.scaling_of("sequence", "sequences") is None

@@ -149,7 +149,7 @@ def _find_student(method: str) -> Method:
 
 
 def fingerprint(teacher: Tagger) -> str:
-    """Return a hash of all that decides what a model says."""
+    """Return a hash of everything that determines the predictions of a model."""
     digest = hashlib.blake2b(digest_size=16)
     for name, array in sorted(teacher.system.arrays().items()):
         digest.update(name.encode())
@@ -200,7 +200,7 @@ def _ask(
 
 
 def choose_weights(system: System) -> System:
-    """Return what teaches: a mixture with the mean of the weights of its rules, or the system.
+    """Return the system that teaches: a mixture gets the mean of the weights of its rules.
 
     One student learns for all rules. The weights of maximum likelihood alone teach it too little
     about rare labels.

@@ -313,7 +313,7 @@ def _measure(
 
 
 def _note_documents(merged: Merged) -> None:
-    """Say how many documents there are, which are replaced, and what may be wrong with them."""
+    """Log how many documents there are, how many are replaced, and what may be wrong."""
     merged.bad_rows.report()
     parts = [
         f"{kind} documents: train {n.get('train', 0):,}, valid {n.get('valid', 0):,}"
@@ -348,7 +348,7 @@ def _open_valid(merged: Merged, kinds: Sequence[str], most: int | None = None) -
 
 
 def read_training_changes(settings: Settings) -> Mapping[str, Any]:
-    """Return changes of the settings of training by their names; refuse others."""
+    """Return the changed training settings by name; raise ConfigError for other settings."""
     changes = read_changes(None, list_overrides(settings))
     others = [name for name in changes if name != "training"]
     if others:
@@ -381,7 +381,7 @@ def _count_epochs(training: TrainingSettings) -> int:
 
 
 def replay(prepared: Prepared, n_old: int, config: Config) -> TrainingDocuments | None:
-    """Return the documents of each epoch: the new ones several times, and a sample of the old.
+    """Return the documents of each epoch: new ones several times, and a sample of the old ones.
 
     All epochs together have a share of the documents of a whole training, unless the user asks for
     more or fewer epochs.

@@ -70,7 +70,7 @@ def reliability(probs: Floats, is_right: Bools, n_bins: int = N_BINS) -> Reliabi
     )
 
 
-def label_reliability(probs: Floats32, is_label: Bools) -> Reliability:
+def label_reliability(probs: Floats | Floats32, is_label: Bools) -> Reliability:
     """Sort the pairs of a document and a label, (E,), that are shown into bins of equal mass."""
     is_shown = probs > MIN_SHOWN
     if not is_shown.any():
@@ -119,15 +119,11 @@ class LabelAcceptance:
     target: float  # the least accuracy of each label where it is accepted
     confidence: float  # the confidence that a label reaches the target, for each label by itself
     thresholds: Floats  # (L,); above 1 for a label that is never accepted
-    is_rare: Bools  # (L,) too few documents for a test of its own: it has the threshold of all rare
-    shares: Floats  # (L,) of the expected documents of the label that are accepted
 
     def __post_init__(self) -> None:
-        """Raise TypeError or ValueError if a value is not sound, as in a damaged file."""
+        """Raise TypeError if a value is not a number, as in a damaged file."""
         if not all(isinstance(each, float | int) for each in (self.target, self.confidence)):
             raise TypeError("an acceptance of labels holds numbers")
-        if not self.thresholds.shape == self.is_rare.shape == self.shares.shape:
-            raise ValueError("an acceptance of labels has one threshold per label")
 
     @property
     def n_safe(self) -> int:
@@ -157,23 +153,19 @@ def fit_label_acceptance(
     n_labels, asked = own.shape[1], (target, confidence, MIN_ACCEPTED)
     fewest, expected = _fewest(target, confidence), own.sum_by_label(own.probs)
     is_rare = expected < fewest
-    thresholds, n_accepted = np.full(n_labels, NEVER), np.zeros(n_labels)
+    thresholds = np.full(n_labels, NEVER)
     for label in np.flatnonzero(~is_rare).tolist():
         first = max(fewest, min(FIRST_TEST * fewest, expected[label] / 2))
         column = slice(label, label + 1)
         of_label, is_right = (own.fill(each, column)[:, 0] for each in (probs, own.is_label))
-        found = _find_threshold(of_label, is_right, first, *asked)
-        thresholds[label], n_accepted[label], _ = found
+        thresholds[label], *_ = _find_threshold(of_label, is_right, first, *asked)
     if is_rare.any():
         of_rare = is_rare[own.label]
         first = max(fewest, min(FIRST_TEST * fewest, expected[is_rare].sum() / 2))
         if first <= of_rare.sum():
             rare, is_right = held_out[of_rare], own.is_label[of_rare]
-            threshold, *_ = _find_threshold(rare, is_right, first, *asked)
-            thresholds[is_rare] = threshold
-            n_accepted[is_rare] = own.sum_by_label(probs >= threshold)[is_rare]
-    shares = np.minimum(n_accepted / np.maximum(own.sum_by_label(probs), 1.0), 1.0)
-    return LabelAcceptance(target, confidence, thresholds, is_rare, shares)
+            thresholds[is_rare], *_ = _find_threshold(rare, is_right, first, *asked)
+    return LabelAcceptance(target, confidence, thresholds)
 
 
 def _find_threshold(
@@ -219,10 +211,10 @@ def accuracy_interval(n_right: int, n: int, confidence: float = 0.95) -> tuple[f
     """Return the two-sided confidence interval of an accuracy (Clopper and Pearson)."""
     if n == 0:
         return 0.0, 1.0
-    one_sided = (1 + confidence) / 2
-    low = lower_bound(np.array([n_right]), np.array([n]), one_sided)
-    high = 1 - lower_bound(np.array([n - n_right]), np.array([n]), one_sided)
-    return float(low[0]), float(high[0])
+    from scipy.stats import binomtest  # slow to import, and needed only here
+
+    low, high = binomtest(n_right, n).proportion_ci(confidence, method="exact")
+    return float(low), float(high)
 
 
 def check_target(accuracy: float, confidence: float) -> None:

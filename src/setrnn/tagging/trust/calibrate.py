@@ -72,8 +72,7 @@ class Calibrated:
     @property
     def calibration(self) -> Calibration:
         """What was fitted."""
-        assert self.tagger.calibration is not None
-        return self.tagger.calibration
+        return self.tagger.fitted
 
     @property
     def acceptance(self) -> Acceptance:
@@ -124,15 +123,15 @@ def calibrate(
     labelled = open_unseen(tagger, data, split, on_progress, allow_training_documents)
     documents = CalibrationDocuments.collect(tagger, labelled, on_progress)
     asked = (target, confidence)
-    targets = _list_targets(tagger, tagger.calibration) | {name: asked}
+    targets = _list_targets(tagger, tagger.fitted) | {name: asked}
     with show_step("fitting", FITTED, on_progress, "calibrating"):
         calibration, predicted, label_probs = documents.fit(tagger, targets, asked)
         found, labels = predicted[name], documents.label_marginals
         return Calibrated(
             rule=name,
             tagger=replace(tagger, calibration=calibration),
-            before=reliability(found.probs({}), found.is_right),
-            after=reliability(found.held_out_probs(calibration.scalings), found.is_right),
+            before=reliability(np.exp(found.log_probs), found.is_right),
+            after=reliability(found.held_out_probs(), found.is_right),
             accuracy=float(found.is_right.mean()),
             labels_before=label_reliability(labels.probs, labels.is_label),
             labels_after=label_reliability(label_probs, labels.is_label),
@@ -143,24 +142,23 @@ def fit_calibration(
     tagger: Tagger,
     data: Documents,
     *,
-    split: str | None = None,
     before: Calibration | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> Calibration:
     """Fit thresholds and scalings, and acceptance to the targets of the calibration `before`."""
-    labelled = open_documents(data, split, "valid")
+    before = before or Calibration(0)
+    labelled, kept = open_documents(data, default="valid"), before.label_acceptance
     documents = CalibrationDocuments.collect(tagger, labelled, on_progress)
-    kept = None if before is None else before.label_acceptance
     of_labels = None if kept is None else (kept.target, kept.confidence)
     with show_step("fitting", FITTED, on_progress, "calibrating"):
         return documents.fit(tagger, _list_targets(tagger, before), of_labels)[0]
 
 
-def _list_targets(tagger: Tagger, before: Calibration | None) -> dict[str, Target]:
+def _list_targets(tagger: Tagger, before: Calibration) -> dict[str, Target]:
     """Return the target and the confidence of each rule with an acceptance that a model can use."""
     return {
         rule: (each.target, each.confidence)
-        for rule, each in ({} if before is None else before.acceptance).items()
+        for rule, each in before.acceptance.items()
         if rule in RULES and (RULES[rule].source == "sets" or tagger.system.emits_sequences)
     }
 
@@ -223,14 +221,12 @@ def calibrate_or_warn(
 
 def _note_targets(tagger: Tagger, before: Calibration) -> None:
     """Log what became of the targets of the previous model."""
-    found = {} if tagger.calibration is None else tagger.calibration.acceptance
+    found = tagger.fitted.acceptance
     for rule, each in before.acceptance.items():
         kept = f"The previous model had the target accuracy {each.target:g} for rule {rule}: "
         now = found.get(rule)
-        if tagger.calibration is None:
-            log.warning(kept + "this model accepts nothing until you run setrnn calibrate.")
-        elif now is None:
-            log.warning(kept + "this model cannot use that rule, and the target is dropped.")
+        if now is None:
+            log.warning(kept + "this model accepts nothing by it until you run setrnn calibrate.")
         elif now.threshold is None:
             log.warning(kept + "this model does not reach it, and no prediction is accepted.")
         else:
@@ -248,25 +244,22 @@ def _note_targets(tagger: Tagger, before: Calibration) -> None:
 class Predicted:
     """The predictions by one rule for all documents, with the model's own probabilities."""
 
-    key: str  # of its scaling
+    scaling: Scaling
     candidates: SetCandidates
     true_rank: Ints  # (n,) -1 if no candidate is true
     labels: Ids  # (n, S)
     log_probs: Floats  # (n,)
     is_right: Bools  # (n,)
 
-    def probs(self, scalings: Mapping[str, Scaling]) -> Floats:
-        """Return the probabilities of the predicted sets after some scalings: (n,)."""
-        calibration = Calibration(0, scalings=scalings)
-        _, log_probs = calibration.apply(self.key, self.candidates, self.labels, self.log_probs)
-        return np.exp(log_probs)
+    def probs(self, scaling: Scaling) -> Floats:
+        """Return the calibrated probabilities of the predicted sets: (n,)."""
+        return np.exp(scaling.calibrate(self.candidates, self.labels, self.log_probs)[1])
 
-    def held_out_probs(self, scalings: Mapping[str, Scaling]) -> Floats:
-        """Calibrate each fifth of the documents with scalings fitted on the others: (n,)."""
+    def held_out_probs(self) -> Floats:
+        """Calibrate each fifth of the documents with a scaling fitted on the others: (n,)."""
         probs = np.zeros(len(self.log_probs))
-        log_probs = self.candidates.log_probs
-        for is_out, fitted in held_out(scalings[self.key], log_probs, self.true_rank):
-            probs[is_out] = self.probs({self.key: fitted})[is_out]
+        for is_out, fitted in held_out(self.scaling, self.candidates.log_probs, self.true_rank):
+            probs[is_out] = self.probs(fitted)[is_out]
         return probs
 
 
@@ -372,8 +365,8 @@ class CalibrationDocuments:
         fitted = replace(tagger, calibration=calibration)
         predicted = {rule: self._predict(fitted, rule) for rule in targets}
         acceptance = {
-            rule: fit_acceptance(rule, found.probs(calibration.scalings), found.is_right, *asked)
-            for (rule, found), asked in zip(predicted.items(), targets.values(), strict=True)
+            rule: fit_acceptance(rule, found.probs(found.scaling), found.is_right, *targets[rule])
+            for rule, found in predicted.items()
         }
         return replace(calibration, acceptance=acceptance), predicted, label_probs
 
@@ -388,9 +381,8 @@ class CalibrationDocuments:
         with np.errstate(divide="ignore"):
             log_probs = np.log(np.array([each.probability for each in predictions]))
         labels = pack_labels(label_ids.padded(min_width=1))
-        return Predicted(
-            key, self.candidates[key], self.true_rank[key], labels, log_probs, is_right
-        )
+        found, scaling = self.candidates[key], tagger.fitted.scalings[key]
+        return Predicted(scaling, found, self.true_rank[key], labels, log_probs, is_right)
 
 
 def _check(label_sets: Sequence[frozenset[str]], tagger: Tagger) -> None:

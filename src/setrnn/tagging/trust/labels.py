@@ -1,4 +1,4 @@
-"""Calibrate label probabilities: one curve for all labels, moved a little for each label."""
+"""Calibrate label probabilities by one curve for all labels, shifted a little for each."""
 
 # n documents, L labels, B bins of log-odds, E bins that are not empty, S labels of the largest set
 

@@ -1,6 +1,6 @@
 """What is fitted after training and saved with a model: calibration.json."""
 
-# n documents, S labels of the largest set
+# n documents, L labels, S labels of the largest set
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from setrnn.errors import ModelError
-from setrnn.systems.candidates import Floats, Ids, SetCandidates
+from setrnn.systems.candidates import Floats32, Ids
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.trust.acceptance import Acceptance, LabelAcceptance, as_plain
 from setrnn.tagging.trust.labels import LabelCurves
@@ -34,28 +34,13 @@ class Calibration:
     label_acceptance: LabelAcceptance | None = None
     share_trained_on: float = 0.0  # of these documents; 0 if the model was trained on few
 
-    def key_of(self, rule: str, source: str) -> str:
-        """Return which scaling is that of a rule: its own, or that of its source."""
-        return rule if rule in self.scalings else source
+    def scaling_of(self, rule: str, source: str) -> Scaling | None:
+        """Return the scaling of a rule: its own, or that of its source; None if there is none."""
+        return self.scalings.get(rule, self.scalings.get(source))
 
-    def n_candidates(self, key: str) -> int:
-        """Return how many candidates calibrated probabilities need."""
-        return self.scalings[key].n_candidates if key in self.scalings else 1
-
-    def apply(
-        self, key: str, candidates: SetCandidates, labels: Ids, log_probs: Floats
-    ) -> tuple[SetCandidates, Floats]:
-        """Calibrate the candidates and the predicted sets (n, S) with log-probabilities (n,).
-
-        A predicted set need not be a candidate. The order of the candidates does not change.
-        """
-        if key not in self.scalings:
-            return candidates, log_probs
-        scaled, others = self.scalings[key].apply(candidates.log_probs, log_probs[:, None])
-        rank = candidates.ranks(labels)
-        of_rank = scaled[np.arange(len(scaled)), np.maximum(rank, 0)]
-        predicted = np.where(rank >= 0, of_rank, others[:, 0])
-        return SetCandidates(candidates.labels, scaled), predicted
+    def label_probs(self, probs: Floats32, labels: Ids | None = None) -> Floats32:
+        """Calibrate p(label | document), (n, L), or those of given labels (n, S)."""
+        return probs if self.label_curves is None else self.label_curves(probs, labels)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values: the model's calibration.json."""

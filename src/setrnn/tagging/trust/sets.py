@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy  # scipy.special is imported where it is first used
 
-from setrnn.systems.candidates import Bools, Floats, Ints
+from setrnn.systems.candidates import Bools, Floats, Ids, Ints, SetCandidates
 from setrnn.systems.rules import MANY_SETS
 
 MIN_MISSING = 1e-6  # "another set" is never impossible: one such document would decide T
@@ -129,6 +129,19 @@ class Scaling:
             scaled = _replace_first(scaled, log_rest, self.isotonic)
         return scaled[:, : candidates.shape[1]], scaled[:, candidates.shape[1] :]
 
+    def calibrate(
+        self, candidates: SetCandidates, labels: Ids, log_probs: Floats
+    ) -> tuple[SetCandidates, Floats]:
+        """Calibrate the candidates and the predicted sets (n, S) with log-probabilities (n,).
+
+        A predicted set need not be a candidate. The order of the candidates does not change.
+        """
+        scaled, others = self.apply(candidates.log_probs, log_probs[:, None])
+        rank = candidates.ranks(labels)
+        of_rank = scaled[np.arange(len(scaled)), np.maximum(rank, 0)]
+        predicted = np.where(rank >= 0, of_rank, others[:, 0])
+        return SetCandidates(candidates.labels, scaled), predicted
+
     def first_probs(self, log_probs: Floats) -> Floats:
         """Return the calibrated probability of the first candidate, (n,)."""
         scaled, _ = self.apply(log_probs, np.zeros((len(log_probs), 0)))
@@ -146,18 +159,17 @@ def _replace_first(scaled: Floats, log_rest: Floats, isotonic: Isotonic) -> Floa
     return np.concatenate([log_first[:, None], others], axis=1)
 
 
-def fit_scaling(log_probs: Floats, true_rank: Ranks, n_candidates: int = MANY_SETS) -> Scaling:
+def fit_scaling(log_probs: Floats, true_rank: Ranks) -> Scaling:
     """Fit a temperature, and isotonic regression if it predicts held-out documents better.
 
     Args:
         log_probs: log-probabilities of the candidates in descending order, (n, K).
         true_rank: which candidate is the true set, (n,); -1 if none is.
-        n_candidates: how many of the candidates to use.
     """
-    simple = _fit(log_probs, true_rank, n_candidates, with_isotonic=False)
+    simple = _fit(log_probs, true_rank, with_isotonic=False)
     if len(log_probs) < MIN_FOR_ISOTONIC:
         return simple
-    full = _fit(log_probs, true_rank, n_candidates, with_isotonic=True)
+    full = _fit(log_probs, true_rank, with_isotonic=True)
     losses = [_held_out_loss(each, log_probs, true_rank) for each in (full, simple)]
     return full if losses[0] < losses[1] else simple
 
@@ -168,8 +180,7 @@ def held_out(
     """Yield each fifth of the documents with a scaling that is fitted on the other four."""
     with_isotonic = scaling.isotonic is not None
     for is_out in mark_folds(len(log_probs)):
-        kept = log_probs[~is_out], true_rank[~is_out]
-        yield is_out, _fit(*kept, scaling.n_candidates, with_isotonic)
+        yield is_out, _fit(log_probs[~is_out], true_rank[~is_out], with_isotonic)
 
 
 def mark_folds(n_documents: int, seed: int = 0) -> list[Bools]:
@@ -178,14 +189,14 @@ def mark_folds(n_documents: int, seed: int = 0) -> list[Bools]:
     return [of_fold == fold for fold in range(N_FOLDS)]
 
 
-def _fit(log_probs: Floats, true_rank: Ranks, n_candidates: int, with_isotonic: bool) -> Scaling:
-    log_probs = log_probs[:, :n_candidates]
-    true_rank = np.where(true_rank < n_candidates, true_rank, -1)
-    scaling = Scaling(n_candidates, fit_temperature(log_probs, true_rank))
+def _fit(log_probs: Floats, true_rank: Ranks, with_isotonic: bool) -> Scaling:
+    log_probs = log_probs[:, :MANY_SETS]
+    true_rank = np.where(true_rank < MANY_SETS, true_rank, -1)
+    scaling = Scaling(MANY_SETS, fit_temperature(log_probs, true_rank))
     if not with_isotonic:
         return scaling
     isotonic = fit_isotonic(scaling.first_probs(log_probs), true_rank == 0)
-    return Scaling(n_candidates, scaling.temperature, isotonic)
+    return replace(scaling, isotonic=isotonic)
 
 
 def _held_out_loss(scaling: Scaling, log_probs: Floats, true_rank: Ranks) -> float:
