@@ -73,6 +73,10 @@ class WorkerOptions:
         float | None,
         option("The GPUs of each worker on a Ray cluster, such as 0.5.", "N", **MANY),
     ] = None
+    format_out: Annotated[
+        str | None,
+        option("The format of the parts in a folder. Default: jsonl.", "jsonl|csv|parquet", **MANY),
+    ] = None
     chunk_rows: Annotated[
         int | None, option("The rows of each part. Default: 5,000.", "N", **MANY)
     ] = None
@@ -103,7 +107,7 @@ def predict(
         option(
             "The file to write: .csv and .parquet keep the columns of INPUT, any other is "
             "JSON Lines; - writes to standard output. A name that ends in / is a folder of "
-            "JSON Lines parts, which several workers write."
+            "parts, which several workers write."
         ),
     ] = STDIN,
     to: Annotated[

@@ -1,10 +1,11 @@
 """Tag many documents by several processes, in parts that a second run does not tag again.
 
 The parent reads rows of any format in order and hands chunks of them to a pool of processes, which
-write one numbered part per chunk. A folder of parts holds:
+write one numbered part per chunk, then a record of its size and hash. A folder of parts holds:
 
-run.json             the model, the settings and the inputs, with their sizes and hashes
-part-000000.jsonl    the predictions of one chunk, written whole, in the order of the input
+run.json             the model, the settings and the inputs
+part-000000.jsonl    the predictions of one chunk, in the order of the input
+part-000000.json     its record: its rows, size and hash, and the hash of its documents
 manifest.json        all parts in their order; written last
 
 For an output of one file, the folder lies beside it until the parts are joined.
@@ -12,6 +13,7 @@ For an output of one file, the folder lies beside it until the parts are joined.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import multiprocessing
 import os
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger
 
 RUN, MANIFEST = "run.json", "manifest.json"
-FORMATS = ("jsonl", "csv", "parquet")  # of one file; a folder has JSON Lines
+FORMATS = ("jsonl", "csv", "parquet")
 PARTS = ".parts"  # follows the name of a file whose parts are not joined yet
 CHUNK_ROWS = 5000
 CHUNKS_PER_WORKER = 2  # that wait or are being tagged
@@ -120,6 +122,7 @@ def predict_files(
     calibrated: bool = True,
     beam_width: int | None = None,
     split: str | None = None,
+    format_out: str | None = None,
     chunk_rows: int = CHUNK_ROWS,
     device: str = "auto",
     workers: int | None = None,
@@ -136,13 +139,14 @@ def predict_files(
     Args:
         model: a model folder; on a cluster, one that all nodes can read.
         data: files, globs or folders; with `ray`, also addresses such as "s3://bucket/in/".
-        out: a .jsonl, .csv or .parquet file; or a folder of JSON Lines, which has no such suffix.
+        out: a .jsonl, .csv or .parquet file; or a folder, which has no such suffix.
         rule: the prediction rule; the model's own if None.
         top: how many sets to write per document.
         limits: limits on the predicted sets.
         calibrated: whether to write calibrated probabilities.
         beam_width: another beam width than that of training.
         split: the part to read, if the data has several.
+        format_out: the format of the parts in a folder: "jsonl" (default), "csv" or "parquet".
         chunk_rows: the number of rows per part.
         device: "auto", "cpu" or "cuda".
         workers: the number of workers; by default one per core, or one per GPU.
@@ -154,10 +158,11 @@ def predict_files(
         if value is not None and value < 1:
             raise ConfigError(f"{name} must be at least 1, got {value}.")
     is_file = bool(Path(out).suffix) and not str(out).endswith("/")
-    chosen = Path(out).suffix[1:].lower() if is_file else "jsonl"
-    if chosen not in FORMATS:
+    chosen = Path(out).suffix[1:].lower() if is_file else format_out or "jsonl"
+    if chosen not in FORMATS or (is_file and format_out not in (None, chosen)):
         raise ConfigError(
-            f"Several workers write {', '.join(FORMATS)}, not '{chosen}'. Choose another --out."
+            f"Several workers write {', '.join(FORMATS)}, not '{format_out or chosen}'. Choose "
+            "--out, or the --format-out of a folder."
         )
     source = data if isinstance(data, Source) else Source(data)
     keep_columns = chosen != "jsonl" or ray is not None
@@ -183,25 +188,24 @@ def predict_files(
         separator=options.label_separator,
     )
     if ray is not None:
-        if is_file:
+        if is_file or format_out not in (None, "parquet"):
             raise ConfigError("--ray writes a folder of Parquet files: name one as --out FOLDER/.")
         from setrnn.tagging.ray_files import tag_on_ray
 
         return tag_on_ray(work, source, str(out), ray, workers, gpus_per_worker, chunk_rows)
     dataset = source.open()
-    name = split or choose_split(list(dataset.splits))
-    part, target = dataset.require(name), Path(out)
+    part = dataset.require(split or choose_split(list(dataset.splits)))
+    target = Path(out)
     if target.resolve() in [file.resolve() for file in part.files]:
         raise ConfigError(f"{target} is an input. Choose another --out.")
     folder = target.with_name(target.name + PARTS) if is_file else target
+    suffix = chosen if chosen == "jsonl" or not is_file else "parquet"  # it keeps types
     with locked(target, wait=False, way_out=BUSY):
-        run = work.settings() | {"format": chosen, "chunk_rows": chunk_rows, "split": name}
-        run |= {"data": source.places, "reader": source.reader, "on_bad_row": source.on_bad_row}
-        run |= {f"reading.{name}": str(value) for name, value in asdict(options).items()}
-        run |= {f"input {file.absolute()}": seal_file(file) for file in part.files}
-        begin_run(folder / RUN, run, folder)
+        inputs = [[str(file.absolute()), file.stat().st_size] for file in part.files]
+        reading = {f"reading.{name}": str(value) for name, value in asdict(options).items()}
+        run = work.settings() | reading | {"chunk_rows": chunk_rows, "format": chosen}
+        begin_run(folder / RUN, run | {"inputs": inputs}, folder)
         bad_rows = BadRows(source.on_bad_row)
-        suffix = "jsonl" if chosen == "jsonl" else "parquet"  # parts of a CSV file keep types
         parts = _Parts(folder, suffix, work, workers, on_progress)
         files = parts.tag(batched(part.read(bad_rows), chunk_rows))
         names = tuple(file.name for file in files)
@@ -210,7 +214,8 @@ def predict_files(
             shutil.rmtree(folder)
             names = (target.name,)
         else:
-            _write_json(folder / MANIFEST, {"n_documents": parts.n_documents, "parts": names})
+            rows = [{"file": file.name, **_read_record(file)} for file in files]
+            _write_json(folder / MANIFEST, {"n_documents": parts.n_documents, "parts": rows})
         return TaggedFiles(str(out), names, parts.n_documents, bad_rows)
 
 
@@ -245,7 +250,7 @@ def holds_other_files(place: Path | str) -> DataError:
 
 
 class _Parts:
-    """Tags the chunks whose parts are not there yet by a pool of processes."""
+    """Tags chunks by a pool of processes, except those whose parts are whole."""
 
     def __init__(
         self, folder: Path, suffix: str, work: TagWork, workers: int | None, on_progress: OnProgress
@@ -268,7 +273,7 @@ class _Parts:
                 file = self.folder / f"part-{number:06d}.{self.suffix}"
                 files.append(file)
                 self.n_documents += len(chunk)
-                if file.exists():
+                if self._is_whole(file, chunk):
                     self.count(len(chunk))
                     continue
                 while len(waiting) >= CHUNKS_PER_WORKER * self.n_workers:
@@ -278,7 +283,20 @@ class _Parts:
                 self._wait(waiting)
         finally:
             self._close()
+        if more := sorted(set(self.folder.glob(f"part-*.{self.suffix}")) - set(files)):
+            raise _changed(more[0])
         return files
+
+    def _is_whole(self, file: Path, chunk: Sequence[Example]) -> bool:
+        """Return whether a part is whole; raise DataError if it is of other documents."""
+        try:
+            record = _read_record(file)
+            documents, is_whole = record["documents"], record.items() >= seal_file(file).items()
+        except (OSError, ValueError, KeyError, TypeError):
+            return False  # no record, a damaged one, or no part
+        if documents != hash_documents(chunk):
+            raise _changed(file)
+        return is_whole
 
     def _submit(self, file: Path, chunk: list[Example]) -> Future[None]:
         if self.pool is None:
@@ -337,9 +355,19 @@ def _start_worker(work: TagWork, started: Synchronized[int], n_gpus: int) -> Non
 
 
 def _tag_part(file: Path, chunk: list[Example]) -> None:
-    """Tag a chunk in a process of the pool, and write its part."""
+    """Tag a chunk in a process of the pool: write its part, then its record."""
     found = _WORK.tag(_TAGGER, chunk)
     write_predictions(chunk, found, file, _WORK.id_field, _WORK.separator)
+    record = {"n_rows": len(chunk), "documents": hash_documents(chunk)} | seal_file(file)
+    _write_json(file.with_suffix(".json"), record)
+
+
+def hash_documents(chunk: Iterable[Example]) -> str:
+    """Return a hash of the content of documents."""
+    digest = hashlib.blake2b(digest_size=16)
+    for each in chunk:
+        digest.update(repr((each.id, each.text, each.features, each.columns)).encode())
+    return digest.hexdigest()
 
 
 def _join(files: Sequence[Path], target: Path, separator: str, part: Split) -> None:
@@ -357,6 +385,18 @@ def _join(files: Sequence[Path], target: Path, separator: str, part: Split) -> N
     write_table(rows, target, separator, mark=any(map(has_mark, part.files)))
 
 
+def _read_record(file: Path) -> dict[str, Any]:
+    """Return the record of a part."""
+    return dict(json.loads(file.with_suffix(".json").read_bytes()))
+
+
 def _write_json(file: Path, values: dict[str, Any]) -> None:
     with whole_file(file) as stream:
         stream.write(json.dumps(values, ensure_ascii=False, indent=1).encode())
+
+
+def _changed(file: Path) -> DataError:
+    return DataError(
+        f"{file} was tagged from other documents: the input has changed. Restore it, or choose "
+        "another --out."
+    )
