@@ -15,7 +15,7 @@ from setrnn.systems.limits import SeenSets
 
 # The probability that any of the dependencies found is chance, if labels are independent.
 BY_CHANCE = 0.01
-MOST_LABELS = 2_000  # the most frequent ones are looked at
+MAX_LABELS = 2_000  # the most frequent ones are looked at
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,19 @@ class Dependencies:
     def of(cls, seen: SeenSets) -> Dependencies:
         """Find pairs that would occur if labels were independent, and never do."""
         G, L = len(seen.labels), seen.n_labels
-        frequent = np.argsort(-seen.members.sum(axis=0).A1, kind="stable")[:MOST_LABELS]
-        members = seen.members[:, frequent]
-        together = (members.T @ members).toarray()  # (M, M)
+        frequent = np.argsort(
+            -np.bincount(seen.labels[seen.labels >= 0], minlength=L), kind="stable"
+        )
+        frequent = frequent[:MAX_LABELS]
+        M = len(frequent)
+        rank = np.full(L + 1, M)  # of each label among the frequent ones; M for others and for -1
+        rank[frequent] = np.arange(M)
+        ranks = rank[seen.labels]  # (G, S)
+        together = np.zeros((M + 1) ** 2, dtype=np.int64)
+        for column in ranks.T:
+            pairs = column[:, None] * (M + 1) + ranks
+            together += np.bincount(pairs.ravel(), minlength=len(together))
+        together = together.reshape(M + 1, M + 1)[:M, :M]
         n = np.diag(together)
         n_pairs = max(len(n) * (len(n) - 1), 1)
         # Without a pair among so many that are expected (Poisson), one is not by chance.

@@ -116,12 +116,12 @@ class BatchSearch:
             seconds = time.perf_counter() - start
             found[rule] = ChosenSets(choice, labels, log_probs, seconds)
         self.ask([*questions.values(), *also])
-        for rule, question in questions.items():
-            chosen = found[rule]
+        for rule, limits in rules.items():
+            chosen, question = found[rule], questions[rule]
             start = time.perf_counter()
             chosen.log_probs[question.rows] = question.log_probs
             sets, rate = (chosen.labels, chosen.log_probs), find_rule(rule).rate
-            if chosen.choice.limits.plausible and rate is not None:
+            if limits.plausible and limits.n_labels and rate is not None:
                 sets = choose_plausible(chosen.choice, rate, *sets)
             seconds = chosen.seconds + question.seconds + time.perf_counter() - start
             found[rule] = ChosenSets(chosen.choice, *sets, seconds)
