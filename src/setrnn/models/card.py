@@ -104,6 +104,7 @@ def write_readme(tagger: TrainedModel) -> str:
             measures=MEASURES,
             weighed=_list_members(notes, card["rule"]),
             rows=rows,
+            cross_fitted=_is_cross_fitted(notes),
             width=max(map(len, rows), default=0),
             summary=summarise(tagger) if "automatic" in notes else None,
         )
@@ -123,6 +124,11 @@ def _list_members(notes: Mapping[str, Any], rule: str) -> list[str]:
         for name, weight in zip(mixture["members"], weights, strict=True)
         if name not in mixture["left_out"]
     ]
+
+
+def _is_cross_fitted(notes: Mapping[str, Any]) -> bool:
+    """Return whether a mixture was weighed on the training documents, by cross-validation."""
+    return notes.get("mixture", {}).get("split") == "train"
 
 
 def _tabulate(notes: Mapping[str, Any]) -> dict[str, Mapping[str, float]]:
@@ -160,9 +166,10 @@ def summarise(tagger: TrainedModel) -> list[str]:
     if "mixture" in notes:
         mixture = notes["mixture"]
         fitted = mixture["rules"][automatic["rule"]]
-        lines = [_say_choice(mixture["members"], fitted, measure)]
+        where = "in cross-validation" if _is_cross_fitted(notes) else "on valid"
+        lines = [_say_choice(mixture["members"], fitted, f"{measure} {where}")]
     else:
-        lines = ["The members count the same: there were too few valid documents to weigh them."]
+        lines = ["The members count the same: there were too few documents to weigh them."]
     if rule == automatic["rule"]:
         lines += [f"The model predicts by rule {rule}, made for {measure}; --rule chooses another."]
     else:
@@ -178,7 +185,7 @@ def summarise(tagger: TrainedModel) -> list[str]:
     return lines
 
 
-def _say_choice(names: Sequence[str], fitted: Mapping[str, Any], measure: str) -> str:
+def _say_choice(names: Sequence[str], fitted: Mapping[str, Any], by: str) -> str:
     """Say which members are used, and how good they are together and alone."""
     pick = min if fitted["measure"] in LOWER_IS_BETTER else max
     alone, best = pick(zip(fitted["members"], names, strict=True))
@@ -189,9 +196,9 @@ def _say_choice(names: Sequence[str], fitted: Mapping[str, Any], measure: str) -
         for each in (fitted["mixture"], fitted["held_out"], alone)
     )
     if len(used) == 1:
-        return f"Chosen by {measure} on valid ({mixed}): {used[0][0]} alone, no mixture was better."
+        return f"Chosen by {by} ({mixed}): {used[0][0]} alone, no mixture was better."
     shown = ", ".join(f"{name} {weight:.2f}" for name, weight in used)
     return (
-        f"Chosen by {measure} on valid ({mixed}; {held_out} held out): the mixture of {shown}. "
+        f"Chosen by {by} ({mixed}; {held_out} held out): the mixture of {shown}. "
         f"The best member alone, {best}, gives {alone}."
     )

@@ -9,13 +9,13 @@ predictions for each fold of the documents by a system that was trained on the o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from setrnn.data.ragged import Ragged
+from setrnn.data.text_hashes import NOTHING, Hashes
 from setrnn.systems.candidates import (
     Floats,
     Floats32,
@@ -29,34 +29,38 @@ from setrnn.systems.known import Known
 from setrnn.systems.system import System
 
 
-def choose_folds(tokens: Ragged, n_folds: int, seed: int) -> Ints:
-    """Return the fold of each document, (n,); equal texts are in the same fold.
+def choose_folds(text_hashes: Hashes, n_folds: int, seed: int) -> Ints:
+    """Return the fold of each document, (n,); those with the same text are in the same fold.
 
     Example:
-        >>> tokens = Ragged.from_lists([[5, 6], [7], [5, 6], [8]])
-        >>> choose_folds(tokens, 2, seed=0).tolist()
-        [0, 1, 0, 0]
+        >>> folds = choose_folds(np.array([7, 8, 7, 9], dtype=np.uint64), 2, seed=0)
+        >>> bool(folds[0] == folds[2]), sorted(set(folds.tolist()))
+        (True, [0, 1])
     """
-    _, text = np.unique([_key(row) for row in tokens], return_inverse=True)
+    n = len(text_hashes)
+    _, copies = np.unique(text_hashes, return_inverse=True)
+    # Documents without words are not copies of each other.
+    own = np.where(text_hashes == NOTHING, n + np.arange(n), copies)
+    _, text = np.unique(own, return_inverse=True)
     order = np.random.default_rng(seed).permutation(int(text.max(initial=-1)) + 1)
     return np.asarray(order[text] % n_folds)
 
 
+def mark_folds(tokens: Ragged, folds: Ints) -> Ragged:
+    """Append its fold to the tokens of each document, for `CrossFitted`."""
+    return tokens.append(Ragged.from_lengths(folds.astype(np.int32), np.ones_like(folds)))
+
+
 @dataclass(frozen=True)
 class CrossFitted(System):
-    """Systems trained on all folds but one each. A training document has that of its fold."""
+    """Systems that were each trained on all folds but one.
+
+    Its documents are training documents with their fold: see `mark_folds`. Each is predicted by the
+    system that did not see its fold.
+    """
 
     whole: System  # trained on all documents
     by_fold: Sequence[System]
-    fold_of: Mapping[bytes, int]  # by the tokens of a training document
-
-    @classmethod
-    def of(
-        cls, whole: System, by_fold: Sequence[System], tokens: Ragged, folds: Ints
-    ) -> CrossFitted:
-        """Join systems; `folds` (n,) are those of the training documents."""
-        fold_of = {_key(row): int(fold) for row, fold in zip(tokens, folds, strict=True)}
-        return cls(whole, by_fold, fold_of)
 
     def candidates(
         self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
@@ -64,24 +68,26 @@ class CrossFitted(System):
         """Find the most probable sets of each document."""
         place, row = np.zeros((2, len(tokens)), dtype=np.int64)
         parts = []
-        for system, rows in self._split(tokens):
+        for system, own, rows in self._split(tokens):
             place[rows], row[rows] = len(parts), np.arange(len(rows))
             some = None if known is None else known.take(rows)
-            parts.append(system.candidates(tokens.take(rows), n_sets, source, some))
+            parts.append(system.candidates(own, n_sets, source, some))
         return JoinedCandidates.of(parts, place, row)
 
     def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
         found = np.zeros(label_sets.shape[:2])
-        for system, rows in self._split(tokens):
-            found[rows] = system.set_log_probs(tokens.take(rows), label_sets[rows])
+        for system, own, rows in self._split(tokens):
+            found[rows] = system.set_log_probs(own, label_sets[rows])
         return found
 
-    def _split(self, tokens: Ragged) -> Iterator[tuple[System, Ints]]:
-        """Yield each system that has documents, and their rows."""
-        folds = np.array([self.fold_of[_key(row)] for row in tokens], dtype=np.int64)
+    def _split(self, tokens: Ragged) -> Iterator[tuple[System, Ragged, Ints]]:
+        """Yield the system of each fold with documents, their own tokens, and their rows."""
+        starts, lengths = tokens.offsets[:-1], tokens.lengths - 1
+        folds = tokens.values[starts + lengths]
         for fold in np.unique(folds):
-            yield self.by_fold[fold], np.flatnonzero(folds == fold)
+            rows = np.flatnonzero(folds == fold)
+            yield self.by_fold[fold], tokens.spans(starts[rows], lengths[rows]), rows
 
 
 @dataclass(frozen=True)
@@ -141,7 +147,3 @@ class JoinedCandidates(SetCandidates):
             rows = np.flatnonzero(self.place == number)
             if len(rows):
                 yield part.take(self.row[rows]), rows
-
-
-def _key(row: Any) -> bytes:  # noqa: ANN401 (an array of token ids)
-    return np.asarray(row, dtype=np.int32).tobytes()

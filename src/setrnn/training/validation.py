@@ -90,16 +90,16 @@ def _find_thresholds(
     return choose_thresholds(joined.probs, joined.is_label, joined)
 
 
-def best_constant(prepared: Prepared, measure: str) -> float:
-    """Measure what needs no model on the valid part: always the same most frequent labels.
+def best_constant(prepared: Prepared, measure: str, split: str = "valid") -> float:
+    """Measure what needs no model on a part: always the same most frequent labels.
 
     Their number is the best one, from none to all, or to the 1,000 most frequent.
     """
-    valid = prepared.split("valid")
-    truth = valid.labels
+    part = prepared.split(split)
+    truth = part.labels
     L, n_labels = len(prepared.labels), len(prepared.labels) + len(prepared.unseen_labels)
     matrix = indicator_matrix(list(truth), n_labels)
-    unknown = valid.mark_unknown(n_labels)
+    unknown = part.mark_unknown(n_labels)
     most = min(L, MOST_REPEATED)
     sizes = np.unique(np.geomspace(1, most + 1, min(MOST_CONSTANTS, most + 1)).astype(np.int64) - 1)
     scores = []

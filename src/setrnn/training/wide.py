@@ -92,12 +92,6 @@ def cross_fit(
     found = np.zeros((len(folds), data.n_labels), dtype=np.float32)
     for fold in np.unique(folds) if len(folds) > 1 else ():
         own, others = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-        part = replace(
-            data,
-            features=data.features[others],
-            label_sets=data.label_sets.take(others),
-            incomplete=None if data.incomplete is None else data.incomplete.rows(others),
-        )
-        linear = fit_linear(part, config.classical, on_labels_done)
+        linear = fit_linear(data.take(others), config.classical, on_labels_done)
         found[own] = linear.logits(data.features[own])
     return found

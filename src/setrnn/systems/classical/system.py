@@ -19,7 +19,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.unknown import ESTIMATED, Incomplete
 from setrnn.methods import Method
 from setrnn.progress import OnProgress, count_up, ignore_progress
-from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
+from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, SetCandidates
 from setrnn.systems.classical.features import Tfidf
 from setrnn.systems.empty_set import EMPTY_SHIFT, pack_shift, unpack_shift
 from setrnn.systems.known import Known
@@ -45,6 +45,13 @@ class TrainingData:
     label_sets: Ragged  # ids below n_labels
     n_labels: int
     incomplete: Incomplete | None = None  # None if all labels are known
+
+    def take(self, rows: Ints) -> TrainingData:
+        """Return some of the documents."""
+        incomplete = None if self.incomplete is None else self.incomplete.rows(rows)
+        return TrainingData(
+            self.features[rows], self.label_sets.take(rows), self.n_labels, incomplete
+        )
 
 
 @dataclass(frozen=True)
@@ -143,11 +150,17 @@ class ClassicalSystem(System):
 
     @classmethod
     def train(
-        cls, prepared: Prepared, config: Config, on_progress: OnProgress = ignore_progress
+        cls,
+        prepared: Prepared,
+        config: Config,
+        on_progress: OnProgress = ignore_progress,
+        rows: Ints | None = None,
     ) -> Self:
-        """Fit on the train part of prepared data."""
+        """Fit on the train part of prepared data, or on some rows of it."""
         forgotten = config.training.forgotten
         tfidf, data = make_training_data(prepared, config.classical, forgotten)
+        if rows is not None:
+            data = data.take(rows)
         count = count_up("training", on_progress, data.n_labels, "labels")
         return cls.fit(tfidf, data, config.classical, count)
 

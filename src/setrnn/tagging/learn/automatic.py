@@ -36,6 +36,7 @@ from setrnn.tagging.learn.data import (
     note_cut_documents,
     open_training_data,
 )
+from setrnn.tagging.learn.few import open_few, train_on_few
 from setrnn.tagging.learn.member_candidates import (
     CLASSICAL,
     MOST_JOBS,
@@ -53,7 +54,7 @@ from setrnn.tagging.learn.planning import (
     measure_speed,
     time_prediction,
 )
-from setrnn.tagging.learn.train import check_learned, train_uncalibrated
+from setrnn.tagging.learn.train import train_uncalibrated, warn_if_nothing_learned
 from setrnn.tagging.tagger import Tagger, load
 from setrnn.tagging.trust.calibrate import find_calibration
 from setrnn.training.pool import Job, run_jobs
@@ -111,6 +112,9 @@ class Automatic:
                 stack.enter_context(limited_threads(self.n_threads))
             self.folder = MembersFolder(place, tuple(each.name for each in self.candidates))
             self.folder.check(self.resume)
+            few = open_few(self.source, self.asked, self.on_progress)
+            if few is not None:
+                return train_on_few(few, self.asked, self.out, self.on_progress)
             self._open_data()
             groups = self._group()
             for number, group in enumerate(groups):
@@ -329,7 +333,7 @@ class Automatic:
         documents = take_documents(open_documents(data, "valid"), rows)
         before = find_calibration(self.out)
         mixture = mix_members(names, taggers, documents, before, self.on_progress)
-        check_learned(mixture, self.prepared, self.measure)
+        warn_if_nothing_learned(mixture, self.prepared, self.measure)
         notes = {**mixture.notes, "automatic": self._describe(trained)}
         return replace(mixture, notes=notes, rule=self.rule)
 

@@ -150,9 +150,7 @@ def train(
         prepared, full = open_training_data(source, full, asked.overrides, on_progress=on_progress)
         if not find_ranks().is_first:  # another process writes the model
             target = None
-        tagger = train_prepared(prepared, chosen, full, options, target)
-        check_learned(tagger, prepared, full.training.metric)
-        return tagger
+        return train_prepared(prepared, chosen, full, options, target)
 
 
 def check_training(
@@ -211,6 +209,8 @@ def train_prepared(
         tagger = train_uncalibrated(prepared, method, config, options)
         tagger.notes.update(notes or {})
         measure_on_valid(tagger, prepared, method, options)
+        if options.rule is not None:  # else the scores are by a rule for another measure
+            warn_if_nothing_learned(tagger, prepared, config.training.metric)
         before = find_calibration(out)
         tagger = tagger if out is None else _save(tagger, out, options)
         valid = open_documents(prepared, "valid")
@@ -319,26 +319,32 @@ def explain_stop(out: Path | None) -> Iterator[None]:
         raise StoppedError(f"Stopped. {way}") from None
 
 
-def check_learned(tagger: Tagger, prepared: Prepared, measure: str) -> None:
-    """Warn if a model is not clearly better on the valid part than the most frequent labels."""
-    if not has_valid(prepared):
-        return
+def warn_if_nothing_learned(
+    tagger: Tagger, prepared: Prepared, measure: str, split: str = "valid"
+) -> None:
+    """Warn if a model is not clearly better than always predicting the most frequent labels.
+
+    Both are measured on a part of the data that the scores of the model are from. The model keeps
+    the warning in its notes.
+    """
+    n_documents = prepared.description["n_documents"].get(split)
     if "mixture" in tagger.notes:
         score = tagger.notes["mixture"]["rules"][rule_for(measure)]["held_out"]
     elif "valid" in tagger.notes:
         score = tagger.notes["valid"][measure]
     else:
-        most = tagger.config.training.valid_documents
-        score = validate(tagger.system, prepared, rule_for(measure), most)[measure]
-    constant = best_constant(prepared, measure)
+        return
+    constant = best_constant(prepared, measure, split)
     is_less_better = measure in LOWER_IS_BETTER
-    margin = 0.0 if is_less_better else SPREAD / sqrt(prepared.description["n_documents"]["valid"])
+    margin = 0.0 if is_less_better else SPREAD / sqrt(n_documents)
     perfect = 0.0 if is_less_better else 1.0
     if is_better(score, constant + margin, measure) or score == perfect:
         return
-    log.warning(
+    warning = (
         "The model has learned little or nothing from the texts: its "
-        f"{MEASURES[measure]} on the valid part is {score:.3f}, and always predicting the same "
+        f"{MEASURES[measure]} on the {split} part is {score:.3f}, and always predicting the same "
         f"most frequent labels gives {constant:.3f}. Look at the texts and labels with setrnn data "
         "info, or give more documents."
     )
+    log.warning(warning)
+    tagger.notes.setdefault("warnings", []).append(warning)

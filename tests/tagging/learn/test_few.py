@@ -1,0 +1,95 @@
+"""Training without a method on few documents."""
+
+import numpy as np
+import pytest
+
+import setrnn
+from setrnn.data import newsroom
+from setrnn.data.example import Example
+from setrnn.data.read import write_examples
+from setrnn.errors import DataError
+from setrnn.metrics import evaluate_label_sets
+
+
+@pytest.fixture
+def train_few(tmp_path, monkeypatch):
+    """Train on documents, given as texts with their labels."""
+    monkeypatch.setenv("SETRNN_CACHE", str(tmp_path / "cache"))
+
+    def run(documents, **arguments):
+        examples = [
+            each if isinstance(each, Example) else Example(str(n), *each, ())
+            for n, each in enumerate(documents)
+        ]
+        write_examples(examples, tmp_path / "few.jsonl")
+        return setrnn.train(tmp_path / "few.jsonl", device="cpu", **arguments)
+
+    return run
+
+
+def instance_f1(tagger, examples):
+    found = tagger.tag([each.text for each in examples])
+    truth = [each.labels for each in examples]
+    predicted = [each.labels for each in found]
+    return evaluate_label_sets(truth, predicted, tagger.labels.names).instance_f1
+
+
+def best_constant(train, test):
+    labels = [label for each in train for label in each.labels]
+    order = sorted(set(labels), key=labels.count, reverse=True)
+    truth = [each.labels for each in test]
+    return max(
+        evaluate_label_sets(truth, [tuple(order[:n])] * len(test), order).instance_f1
+        for n in range(1, 6)
+    )
+
+
+@pytest.mark.parametrize("n_documents", [60, 200])
+def test_few_documents_give_more_than_the_best_constant_set(train_few, n_documents):
+    examples = list(newsroom.examples("train"))
+    train, test = examples[:n_documents], examples[1000:1300]
+    tagger = train_few(train)
+    assert instance_f1(tagger, test) > best_constant(train, test) + 0.1
+    # All documents are trained on, and all calibrate.
+    assert tagger.notes["n_documents"] == n_documents
+    assert (tagger.calibration is not None) == (n_documents >= 100)
+    assert not tagger.notes.get("warnings")
+
+
+def test_labels_without_relation_to_the_texts_give_the_constant_set_and_a_warning(
+    train_few, notes, tmp_path
+):
+    random = np.random.default_rng(1)
+    kinds = random.choice(2, 300, p=[0.3, 0.7])
+    rows = [
+        (f"word{random.integers(50)} word{random.integers(50)}", (("c",), ("a", "b"))[kind])
+        for kind in kinds
+    ]
+    tagger = train_few(rows[:200], out=tmp_path / "model")
+    test = [Example("", *row, ()) for row in rows[200:]]
+    train = [Example("", *row, ()) for row in rows[:200]]
+    assert instance_f1(tagger, test) >= best_constant(train, test) - 0.03
+    assert any("learned little or nothing" in text for text in notes.warnings)
+    assert "learned little or nothing" in (tmp_path / "model" / "README.md").read_text()
+
+
+def test_three_documents_give_a_model(train_few, tmp_path):
+    tagger = train_few([("red apple", ("fruit",)), ("car", ("ship",)), ("pear", ("fruit",))])
+    assert tagger.tag(["red apple"])[0].labels == ("fruit",)
+    tagger.save(tmp_path / "model")
+    assert setrnn.load(tmp_path / "model").tag(["red apple"]) == tagger.tag(["red apple"])
+
+
+def test_one_label_gives_a_model(train_few):
+    assert train_few([(f"word{n}", ("only",)) for n in range(30)]).tag(["x"])[0].labels == ("only",)
+
+
+def test_no_label_at_all_is_refused(train_few):
+    with pytest.raises(DataError, match="nothing to learn"):
+        train_few([(f"word{n}", ()) for n in range(30)])
+
+
+def test_the_same_seed_gives_the_same_model(train_few):
+    examples = list(newsroom.examples("train"))[:80]
+    texts = [each.text for each in examples]
+    assert train_few(examples).tag(texts) == train_few(examples).tag(texts)
