@@ -85,9 +85,14 @@ def decode(line: bytes, max_bytes: int) -> str:
 def check_length(n_bytes: int, max_bytes: int) -> None:
     """Raise RowProblem if a row is too long."""
     if n_bytes > max_bytes:
-        raise RowProblem(
-            f"is longer than {max_bytes:,} bytes. Split the document, or raise max_row_bytes."
-        )
+        raise too_long(max_bytes)
+
+
+def too_long(max_bytes: int) -> RowProblem:
+    """Return what is wrong with a row that is too long."""
+    return RowProblem(
+        f"is longer than {max_bytes:,} bytes. Split the document, or raise max_row_bytes."
+    )
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from setrnn.data.example import Example, KnownLabels, rename_labels
-from setrnn.data.read.lines import RowProblem
+from setrnn.data.read.lines import RowProblem, check_length
 from setrnn.data.read.reader import BadRows, ReadOptions
 from setrnn.errors import MOST_NAMES, DataError, list_some, printable, shown
 
@@ -66,6 +66,7 @@ def example_maker(options: ReadOptions, stem: str) -> Callable[[Mapping[str, Any
     def make(row: Mapping[str, Any], number: int) -> Example:
         row_id = row.get(id_field)
         texts = [_text(row, name, is_joined) for name in text_fields]
+        check_length(sum(map(len, texts)), options.max_row_bytes)
         unknown: tuple[str, ...] = ()
         is_complete = True
         if not require_labels:
