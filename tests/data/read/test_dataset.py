@@ -281,8 +281,6 @@ def read_stdin(content, reader=None, **options):
         (b"One, two\n\nThree\n", [Example("stdin-1", "One, two"), Example("stdin-3", "Three")]),
         (b"no end of line", [Example("stdin-1", "no end of line")]),
         (b'\n{"id": 7, "text": "One"}\n', [Example("7", "One")]),
-        (b"id;text\n7;One, two\n", [Example("7", "One, two")]),
-        (b"\xef\xbb\xbftext\nOne\n", [Example("stdin-1", "One")]),
         ("Schnee fällt\n".encode("utf-16"), [Example("stdin-1", "Schnee fällt")]),
     ],
 )
@@ -302,3 +300,8 @@ def test_the_format_of_standard_input_is_recognised(content, examples):
 def test_standard_input_without_documents_is_refused(content, reader, says):
     with pytest.raises(DataError, match=says):
         read_stdin(content, reader)
+
+
+def test_standard_input_may_have_any_named_format():
+    content = b"\xef\xbb\xbfid;text\n7;One, two\n"
+    assert read_stdin(content, "csv") == [Example("7", "One, two")]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -112,8 +112,7 @@ def open_standard_input(
 ) -> Iterator[Split]:
     """Yield the documents of a stream, which is copied to a temporary file first.
 
-    Without a format, lines that begin with { are JSON objects, a first line that names the text
-    column begins a table, and otherwise each line is a text.
+    Without a format, each line is a JSON object if the first one begins with {, or else a text.
     """
     with tempfile.TemporaryDirectory(prefix="setrnn-") as folder:
         path = Path(folder) / "stdin"
@@ -121,12 +120,8 @@ def open_standard_input(
             shutil.copyfileobj(stream, file)
         if reader is None:
             lines = numbered_lines(path, options.max_row_bytes, options.encoding)
-            first = [line.decode(errors="replace") for _, line in islice(lines, delimited.N_LINES)]
-            header = delimited.find_header(first, options.text_fields)
-            if "".join(first).lstrip().startswith("{"):
-                reader = "jsonl"
-            elif {*options.text_fields} <= {*header}:
-                reader = "csv"
+            first = next((line for _, line in lines if line.strip()), b"")
+            reader = "jsonl" if first.lstrip().startswith(b"{") else None
         if reader is None:
             yield _finish(Split((path,), partial(_read_texts, path, options)), "stdin", options)
         else:
