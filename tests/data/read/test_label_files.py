@@ -26,17 +26,8 @@ def table(tmp_path):
 
 
 def test_a_map_renames_merges_and_drops(table):
-    bad_rows = BadRows()
-    found = [example.labels for example in read(table, bad_rows, label_map=MAP)]
+    found = [example.labels for example in read(table, label_map=MAP)]
     assert found == [("Drama",), ("Comedy", "Sports"), ()]
-    assert bad_rows.notes == []
-
-
-def test_labels_of_the_map_that_do_not_occur_are_noted(table):
-    bad_rows = BadRows()
-    read(table, bad_rows, label_map={**MAP, "Dramaz": "Drama"})
-    assert '"Dramaz"' in bad_rows.notes[0]
-    assert "Dramas" not in bad_rows.notes[0]
 
 
 def test_known_labels_are_renamed_too(tmp_path):
