@@ -21,7 +21,7 @@ import scipy  # scipy.sparse is imported where it is first used
 from threadpoolctl import threadpool_limits
 
 from setrnn.config import VectorSettings, settings_hash, to_dict
-from setrnn.data.disk import locked, temporary_folder, whole_file
+from setrnn.data.disk import locked, whole_file
 from setrnn.data.prepared import UNLABELLED, Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.read.lines import numbered_lines
@@ -217,21 +217,16 @@ def _learn(prepared: Prepared, settings: VectorSettings, report: Report) -> Vect
         workers=1,
     )
     report("word2vec", 0.0)
-    counts = np.zeros(shape[0], dtype=np.int64)
-    with temporary_folder(vectors_file(prepared, settings)) as folder:
-        corpus = folder / "sentences.txt"
-        with corpus.open("w", encoding="ascii") as lines:
-            for words, tags in _words_and_tags(prepared):
-                sentences = weave(words, tags, random)
-                counts += np.bincount(sentences.values, minlength=len(counts))
-                lines.writelines(" ".join(map(str, each.tolist())) + "\n" for each in sentences)
-        seen = np.flatnonzero(counts)
-        if len(seen):
-            model.build_vocab_from_freq({str(row): int(counts[row]) for row in seen})
-            model.train(
-                corpus_file=str(corpus), total_words=int(counts.sum()), epochs=settings.epochs
-            )
-            vectors[seen] = model.wv.vectors
+    names = list(map(str, range(shape[0])))
+    sentences = [
+        [names[row] for row in sentence]
+        for words, tags in _words_and_tags(prepared)
+        for sentence in weave(words, tags, random)
+    ]
+    if any(sentences):
+        model.build_vocab(sentences)
+        model.train(sentences, total_examples=len(sentences), epochs=settings.epochs)
+        vectors[list(map(int, model.wv.index_to_key))] = model.wv.vectors
     report("word2vec", 1.0)
     return vectors
 
