@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -41,14 +39,6 @@ def write(folder, **ids):
 
 def ids(*arguments, **options):
     return [example.id for example in read(*arguments, **options)]
-
-
-def test_a_lone_file_is_the_training_part(tmp_path):
-    path = tmp_path / "news.jsonl.gz"
-    path.write_bytes(b"")
-    dataset = open_dataset(str(path))
-    assert (dataset.name, dataset.place, list(dataset.splits)) == ("news", str(path), ["train"])
-    assert dataset.require("train").files == (path,)
 
 
 def test_a_folder_may_mix_formats_and_names_of_splits(tmp_path):
@@ -168,15 +158,6 @@ def test_a_file_without_documents_is_refused_once_read(tmp_path, name, content, 
 def test_options_under_which_nothing_can_be_read_are_refused(options):
     with pytest.raises(ConfigError):
         ReadOptions(**options)
-
-
-def test_importing_the_readers_imports_no_heavy_library():
-    heavy = "{'pyarrow', 'torch', 'datasets'}"
-    code = f"import sys, setrnn.data.read; print({heavy} & set(sys.modules))"
-    answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert answer.stdout.strip() == "set()"
 
 
 def test_a_format_from_outside_is_known_by_its_suffix_and_its_name(tmp_path, monkeypatch):

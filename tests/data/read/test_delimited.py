@@ -211,13 +211,3 @@ def test_a_large_file_stops_early(tmp_path):
 )
 def test_a_list_in_a_cell_is_a_list(cell, labels):
     assert split_cell(cell, ";") == labels
-
-
-@pytest.mark.parametrize(
-    ("column", "missing"),
-    [("full_text", "text"), ("Text", "text"), ("description", "text"), ("genres", "labels")],
-)
-def test_a_column_that_is_probably_meant_is_suggested(tmp_path, column, missing):
-    header = [*(f"c{n}" for n in range(40)), *({"text", "labels"} - {missing}), column]
-    with pytest.raises(DataError, match=rf"'{missing}': it has c0.*Did you mean '{column}'\?"):
-        read_bytes(tmp_path, f"{','.join(header)}\n".encode())

@@ -111,11 +111,6 @@ def test_a_stop_word_file_that_cannot_be_read_is_named(name):
     assert "\n" not in str(error.value)
 
 
-def test_the_vocabulary_keeps_the_most_frequent_words():
-    encoder = encoder_of(["b b b a a c c d"], (), max_vocabulary=3, stop_words="none")
-    assert encoder.tokens == [*SPECIAL_TOKENS, "b", "a", "c"]
-
-
 def test_ids_lie_in_the_documented_order(encoder):
     known = encoder.tokens
     assert known[:3] == [PAD, UNKNOWN, NUMBER]
