@@ -97,8 +97,8 @@ class Source:
     def _open_unlabelled(self) -> Split:
         """Join the files of texts without labels; labels that they have are not read."""
         options = replace(self.options, require_labels=False)
-        found = [open_dataset(file, options, self.reader).splits for file in self.unlabelled]
-        joined = join_splits([split for splits in found for split in splits.values()])
+        found = open_dataset(self.unlabelled, options, self.reader)
+        joined = join_splits([*found.splits.values()])
         if not joined.files:
             raise DataError("Texts without labels must be in files. Write them to a .jsonl file.")
 

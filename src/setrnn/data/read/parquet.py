@@ -12,7 +12,7 @@ from setrnn.data.read.reader import BadRows, Format, ReadOptions
 from setrnn.data.read.row import check_columns, example_maker, read_rows
 from setrnn.errors import DataError
 
-_BATCH_ROWS, _BATCH_BYTES = 1024, 1 << 28
+_BATCH_ROWS, _BATCH_BYTES = 1024, 1 << 30
 
 
 def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:
