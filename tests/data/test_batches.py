@@ -85,18 +85,6 @@ def test_every_document_is_in_one_training_batch(lengths, batch_size, seed):
     assert all(0 < size <= batch_size for size in sizes)
 
 
-def test_training_batches_repeat_with_the_generator_and_differ_without():
-    lengths = np.random.default_rng(0).integers(1, 50, 500)
-
-    def batches(seed):
-        found = training_batches(lengths, lengths % 5, 16, np.random.default_rng(seed))
-        return [batch.tolist() for batch in found]
-
-    assert batches(1) == batches(1)
-    assert batches(1) != batches(2)
-    assert batches((1, 0)) != batches((1, 1)), "another epoch is another order"
-
-
 def test_a_training_batch_holds_documents_of_alike_length():
     random = np.random.default_rng(0)
     lengths = random.integers(1, 500, 16 * 300)

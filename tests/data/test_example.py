@@ -31,10 +31,3 @@ def test_repeats_are_merged_and_the_first_order_is_kept(labels, features):
 def test_a_lone_string_is_refused(make, name, value):
     with pytest.raises(DataError, match=name):
         make(**{name: value})
-
-
-def test_any_iterable_of_strings_is_a_set():
-    assert KnownLabels(["a", "b", "a"], iter("cc")) == KnownLabels(("a", "b"), ("c",))
-    example = Example("1", "", iter(["a", "b", "a"]), features=[])
-    assert (example.labels, example.features) == (("a", "b"), ())
-    assert Example("1", "").labels == ()

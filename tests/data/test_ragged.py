@@ -91,13 +91,6 @@ def test_a_row_past_the_end_is_refused():
         Ragged.from_lists([[1], [2]])[2]
 
 
-@pytest.mark.parametrize("dtype", [np.uint16, np.int32, np.int64])
-def test_the_type_of_the_values_is_kept(dtype):
-    ragged = Ragged.from_lists([[1, 2], [], [3]], dtype=dtype)
-    for result in (ragged, ragged.append(ragged), ragged.truncate(1), ragged.rows(0, 2)):
-        assert result.values.dtype == dtype
-
-
 @given(st.lists(row, min_size=1, max_size=8), st.data(), st.integers(0, 8))
 def test_padded_rows_are_the_rows_and_then_the_padding(rows, data, min_width):
     chosen = np.array(data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=8)), dtype=int)
@@ -106,14 +99,3 @@ def test_padded_rows_are_the_rows_and_then_the_padding(rows, data, min_width):
     assert matrix.shape == (len(chosen), width)
     assert matrix.dtype == np.int32
     assert matrix.tolist() == [rows[each] + [-7] * (width - len(rows[each])) for each in chosen]
-
-
-def test_rows_of_a_memory_map_are_padded(tmp_path):
-    for name, values in (("values", [5, 6, 7]), ("offsets", [0, 1, 1, 3])):
-        np.array(values).tofile(tmp_path / name)
-    values, offsets = (np.memmap(tmp_path / name, dtype=int) for name in ("values", "offsets"))
-    assert Ragged(values, offsets).padded(min_width=3).tolist() == [
-        [5, -1, -1],
-        [-1, -1, -1],
-        [6, 7, -1],
-    ]

@@ -68,14 +68,6 @@ def test_labels_reach_every_part_and_lie_closer_to_their_shares_than_by_chance(s
     assert error[5:].mean() < error_by_chance[5:].mean() / 4
 
 
-def test_names_of_labels_and_repeats_change_nothing():
-    numbers = zipf_label_sets(200, 20, seed=0)
-    names = [[f"label {label}" for label in labels] * 2 for labels in numbers]
-    np.testing.assert_array_equal(
-        stratified_split(numbers, (0.7, 0.3), seed=0), stratified_split(names, (0.7, 0.3), seed=0)
-    )
-
-
 def test_documents_without_labels_are_shared_out_too():
     parts = stratified_split([()] * 100, (0.8, 0.2), seed=0)
     np.testing.assert_array_equal(np.bincount(parts), [80, 20])

@@ -1,13 +1,9 @@
-import io
 from collections import Counter
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 
-from setrnn.cli.tables import statistics_tables
 from setrnn.data.example import Example
 from setrnn.data.statistics import dataset_statistics, find_twins
 
@@ -92,17 +88,6 @@ def test_the_language_is_that_of_train_or_of_the_first_split():
     assert dataset_statistics({}).language.language == "english"
 
 
-@given(st.lists(st.integers(0, 30), min_size=1, max_size=60))
-@settings(deadline=None)
-def test_lengths_equal_those_of_numpy(lengths):
-    examples = [Example(str(n), "w " * length) for n, length in enumerate(lengths)]
-    found = dataset_statistics({"train": examples}).splits["train"].lengths
-    assert found.mean == pytest.approx(np.mean(lengths))
-    assert found.median == np.percentile(lengths, 50, method="inverted_cdf")
-    assert found.percentile_95 == np.percentile(lengths, 95, method="inverted_cdf")
-    assert found.max == max(lengths)
-
-
 def test_warnings_name_what_to_act_on(statistics):
     assert [warning.split(",")[0].split(":")[0] for warning in statistics.warnings()] == [
         "train has 1 document without text",
@@ -114,15 +99,6 @@ def test_warnings_name_what_to_act_on(statistics):
         "test has 1 document without text",
         "test repeats its own texts in 1 document.",
     ]
-
-
-def test_names_that_look_like_markup_are_shown_as_they_are():
-    example = Example("1", "text", ("[bold]", "[/x]"))
-    console = Console(file=io.StringIO(), width=200)
-    console.print(statistics_tables(dataset_statistics({"[/x]": [example]})))
-    shown = console.file.getvalue()
-    assert "[bold]" in shown
-    assert shown.count("[/x]") >= 3
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,9 @@ def test_a_file_that_is_written_and_read_says_the_same(tmp_path, suffix):
 
 def test_cells_of_a_table_say_what_is_unknown(tmp_path):
     (tmp_path / "a.csv").write_text(
-        "text,labels,todo,done\ngoal,sport,,\nrates,economy,markets;sport,yes\nfall,markets,,no\n"
+        "text,labels,unknown,complete\ngoal,sport,,\nrates,economy,markets;sport,yes\nfall,markets,,no\n"
     )
-    found = read(tmp_path / "a.csv", unknown_field="todo", complete_field="done")
+    found = read(tmp_path / "a.csv")
     assert [(each.unknown, each.complete) for each in found] == [
         ((), True),
         (("markets", "sport"), True),

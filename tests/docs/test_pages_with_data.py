@@ -187,7 +187,7 @@ def test_incomplete_documents_are_read_trained_on_and_copied(run):
 
     write_parts("news", hide, train=120, valid=30, test=30)
     rows = [(f"text {n}", "ab"[n % 2], "c" * (n % 3 == 0), "no" * (n % 5 == 0)) for n in range(60)]
-    write_csv("rows.csv", ("text", "labels", "todo", "done"), rows)
+    write_csv("rows.csv", ("text", "labels", "unknown", "complete"), rows)
     run(commands_of("incomplete.md"))
     for file in ("train.jsonl", "test.jsonl"):
         assert Path("copy", file).read_bytes() == Path("news", file).read_bytes()

@@ -133,23 +133,6 @@ class Reading:
     labels_field: Annotated[str, option("The field or column with the labels.")] = "labels"
     id_field: Annotated[str, option("The field or column with the id.")] = "id"
     features_field: Annotated[str, option("The field or column with the features.")] = "features"
-    unknown_field: Annotated[
-        str,
-        option(
-            "The field or column with labels that are not known: they count neither for nor "
-            "against a document.",
-            "NAME",
-            default="unknown, if there is one",
-        ),
-    ] = "unknown"
-    complete_field: Annotated[
-        str,
-        option(
-            "The field or column that is false if labels that are not given are not known.",
-            "NAME",
-            default="complete, if there is one",
-        ),
-    ] = "complete"
     label_separator: Annotated[
         str,
         option(

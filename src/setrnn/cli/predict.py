@@ -96,7 +96,7 @@ def predict(
         argument(
             "INPUT",
             "The documents to tag; they need no labels. Files, a folder, or - for standard "
-            "input: JSON Lines, CSV, or one text per line.",
+            "input: JSON Lines or one text per line.",
         ),
     ] = None,
     text: Annotated[

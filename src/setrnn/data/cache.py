@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
@@ -16,7 +14,15 @@ from setrnn.data.disk import file_hash, locked, recovered, temporary_folder
 from setrnn.data.example import Example
 from setrnn.data.prepared import FORMAT, UNLABELLED, Prepared, is_prepared
 from setrnn.data.preparing import BATCH, prepare
-from setrnn.data.read import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
+from setrnn.data.read import (
+    EMBEDDED,
+    BadRows,
+    Dataset,
+    ReadOptions,
+    Split,
+    open_dataset,
+    write_examples,
+)
 from setrnn.data.read.dataset import join_splits
 from setrnn.data.read.lines import file_errors
 from setrnn.data.read.reader import OnBadRow
@@ -91,8 +97,8 @@ class Source:
     def _open_unlabelled(self) -> Split:
         """Join the files of texts without labels; labels that they have are not read."""
         options = replace(self.options, require_labels=False)
-        found = [open_dataset(file, options, self.reader).splits for file in self.unlabelled]
-        joined = join_splits([split for splits in found for split in splits.values()])
+        found = open_dataset(self.unlabelled, options, self.reader)
+        joined = join_splits([*found.splits.values()])
         if not joined.files:
             raise DataError("Texts without labels must be in files. Write them to a .jsonl file.")
 
@@ -135,19 +141,17 @@ def open_prepared(
         return Prepared(place)
     dataset = replace(source, cut_valid=False).open()
     dataset.require("train")
-    stamps = _stamp_files(dataset)  # before the files are hashed, so that later changes are found
     target = prepared_path(source, dataset, settings, folder)
     if not is_prepared(recovered(target)):
         with locked(target):
             if not is_prepared(recovered(target)):
-                return _prepare(source, dataset, stamps, settings, target, on_progress)
+                return _prepare(source, dataset, settings, target, on_progress)
     return Prepared(target)
 
 
 def _prepare(
     source: Source,
     dataset: Dataset,
-    stamps: Mapping[Path, tuple[int, int]],
     settings: TextSettings,
     target: Path,
     on_progress: OnProgress,
@@ -155,14 +159,12 @@ def _prepare(
     """Read the data once, into files beside `target`, and prepare these."""
     bad_rows, report = BadRows(source.on_bad_row), count_up("reading", on_progress)
     with temporary_folder(target, is_private=True) as folder:
-        copies = {
-            name: Split(split.files, _copy(split.read(bad_rows), folder / name, report))
-            for name, split in dataset.splits.items()
-        }
-        if changed := next((f for f, at in _stamp_files(dataset).items() if stamps[f] != at), None):
-            raise DataError(
-                f"{changed} has changed while it was being prepared. Run the same command again."
-            )
+        copies = dict[str, Split]()
+        for name, split in dataset.splits.items():
+            file = folder / f"{name}.jsonl"
+            write_examples(_count(split.read(bad_rows), report), file)
+            options = ReadOptions(max_row_bytes=1 << 40)  # all rows were read once
+            copies[name] = open_dataset(file, options).require("train")
         copied = replace(dataset, splits=copies)
         is_cut = source.cut_valid and "valid" not in copies
         splits = (with_valid(copied) if is_cut else copied).splits
@@ -184,33 +186,11 @@ def _prepare(
     return prepared
 
 
-def _copy(
-    examples: Iterable[Example], file: Path, report: Callable[[int], None]
-) -> Callable[[BadRows], Iterator[Example]]:
-    """Write documents to a file that is fast to read, and return what reads it."""
-    with file.open("w", encoding="ascii") as stream:
-        for batch in batched(examples, BATCH):
-            rows = [(e.id, e.text, e.labels, e.features, e.unknown, e.complete) for e in batch]
-            stream.write(json.dumps(rows) + "\n")
-            report(len(batch))
-
-    def read(_: BadRows) -> Iterator[Example]:
-        with file.open(encoding="ascii") as stream:
-            for line in stream:
-                for id_, text, labels, features, unknown, complete in json.loads(line):
-                    yield Example(id_, text, labels, features, unknown=unknown, complete=complete)
-
-    return read
-
-
-def _stamp_files(dataset: Dataset) -> dict[Path, tuple[int, int]]:
-    """Return the size and the time of all files."""
-    stamps = {}
-    for file in chain.from_iterable(split.files for split in dataset.splits.values()):
-        with file_errors(file):
-            found = file.stat()
-        stamps[file] = (found.st_size, found.st_mtime_ns)
-    return stamps
+def _count(examples: Iterable[Example], report: Callable[[int], None]) -> Iterator[Example]:
+    """Yield documents, and report their number in batches."""
+    for batch in batched(examples, BATCH):
+        yield from batch
+        report(len(batch))
 
 
 def prepared_path(

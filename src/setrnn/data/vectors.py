@@ -21,19 +21,15 @@ import scipy  # scipy.sparse is imported where it is first used
 from threadpoolctl import threadpool_limits
 
 from setrnn.config import VectorSettings, settings_hash, to_dict
-from setrnn.data.disk import locked, temporary_folder, whole_file
+from setrnn.data.disk import locked, whole_file
 from setrnn.data.prepared import UNLABELLED, Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.read.lines import numbered_lines
-from setrnn.data.text.words import (
-    SPECIAL_TOKENS,
-    UNKNOWN,
-    split_words,
-)
+from setrnn.data.text.words import SPECIAL_TOKENS, UNKNOWN, split_words
 from setrnn.errors import ConfigError, DataError, MissingExtraError
 from setrnn.progress import OnProgress, Progress, ignore_progress, log
 
-FORMAT = 4  # raised when the same settings give other vectors
+FORMAT = 5  # raised when the same settings give other vectors
 DOCUMENTS_AT_ONCE = 5_000
 NAME_WEIGHT = 5  # the name of a label counts as much as this many documents
 
@@ -221,21 +217,16 @@ def _learn(prepared: Prepared, settings: VectorSettings, report: Report) -> Vect
         workers=1,
     )
     report("word2vec", 0.0)
-    counts = np.zeros(shape[0], dtype=np.int64)
-    with temporary_folder(vectors_file(prepared, settings)) as folder:
-        corpus = folder / "sentences.txt"
-        with corpus.open("w", encoding="ascii") as lines:
-            for words, tags in _words_and_tags(prepared):
-                sentences = weave(words, tags, random)
-                counts += np.bincount(sentences.values, minlength=len(counts))
-                lines.writelines(" ".join(map(str, each.tolist())) + "\n" for each in sentences)
-        seen = np.flatnonzero(counts)
-        if len(seen):
-            model.build_vocab_from_freq({str(row): int(counts[row]) for row in seen})
-            model.train(
-                corpus_file=str(corpus), total_words=int(counts.sum()), epochs=settings.epochs
-            )
-            vectors[seen] = model.wv.vectors
+    names = list(map(str, range(shape[0])))
+    sentences = [
+        [names[row] for row in sentence]
+        for words, tags in _words_and_tags(prepared)
+        for sentence in weave(words, tags, random)
+    ]
+    if any(sentences):
+        model.build_vocab(sentences)
+        model.train(sentences, total_examples=len(sentences), epochs=settings.epochs)
+        vectors[list(map(int, model.wv.index_to_key))] = model.wv.vectors
     report("word2vec", 1.0)
     return vectors
 
@@ -292,11 +283,11 @@ def _read_file(file: Path, rows: Mapping[str, int], dimensions: int) -> tuple[Ve
     """Read the vectors of the words in `rows`; return them and whether each row was found.
 
     Each line has a word and its numbers; words with spaces, of which GloVe has a few, are left
-    out. The file may have the header of word2vec, and may be compressed (.gz). A word that the
-    file has only in capitals gets the first such vector.
+    out. The file may have the header of word2vec, and may be compressed (.gz). A word gets the
+    first of its vectors, in small letters or capitals: files have frequent words first.
     """
     vectors = np.zeros((len(rows), dimensions), dtype=np.float32)
-    is_found, is_exact = np.zeros((2, len(rows)), dtype=np.bool_)
+    is_found = np.zeros(len(rows), dtype=np.bool_)
     n_expected = n_lines = 0
     for number, line in numbered_lines(file, MAX_LINE_BYTES):
         fields = line.split()
@@ -312,9 +303,8 @@ def _read_file(file: Path, rows: Mapping[str, int], dimensions: int) -> tuple[Ve
             continue
         word = fields[0].decode(errors="replace")
         word = UNKNOWN if word == UNKNOWN_IN_FILES else word
-        exact_row = rows.get(word)
-        row = rows.get(word.lower()) if exact_row is None else exact_row
-        if row is None or is_exact[row] or (exact_row is None and is_found[row]):
+        row = rows.get(word, rows.get(word.lower()))
+        if row is None or is_found[row]:
             continue
         try:
             vectors[row] = np.array(fields[1:], dtype=np.float32)
@@ -324,7 +314,7 @@ def _read_file(file: Path, rows: Mapping[str, int], dimensions: int) -> tuple[Ve
             ) from error
         if not np.isfinite(vectors[row]).all():
             raise DataError(f"{file} line {number}: a vector must hold finite numbers.")
-        is_found[row], is_exact[row] = True, exact_row is not None
+        is_found[row] = True
     if not n_lines or n_lines < n_expected:
         raise DataError(f"{file} is cut short: {n_lines:,} vectors instead of {n_expected:,}.")
     return vectors, is_found

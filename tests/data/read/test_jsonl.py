@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from functools import partial
 
@@ -30,13 +29,6 @@ def test_rows_become_examples(tmp_path):
         Example("7", "", ()),
         Example("train-3", "no id", ("z",)),
     ]
-
-
-@pytest.mark.parametrize("name", ["train.jsonl", "train.jsonl.gz", "train.ndjson", "TRAIN.JSONL"])
-def test_packed_and_plain_files_hold_the_same(tmp_path, name):
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(GOOD) if name.endswith(".gz") else GOOD)
-    assert read(path) == [Example("a", "one", ("x",))]
 
 
 def test_byte_order_mark_carriage_returns_and_blank_lines_are_accepted(tmp_path):

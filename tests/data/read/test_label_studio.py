@@ -1,4 +1,4 @@
-"""Exports of Label Studio, in the documented forms, and tasks for it."""
+"""Exports of Label Studio, and tasks for it."""
 
 import json
 from contextlib import suppress
@@ -96,28 +96,12 @@ def test_annotators_who_agree_on_nothing_leave_the_labels_unknown(tmp_path):
     assert "agree on no label" in bad_rows.notes[0]
 
 
-def test_json_min_is_read(tmp_path):
-    rows = [
-        {"id": 1, "text": "A", "topics": {"choices": ["a", "b"]}, "annotator": 1, "lead_time": 2},
-        {"id": 2, "text": "B", "topics": {"choices": ["a"]}, "annotation_id": 4},
-    ]
-    assert [each.labels for each in read(tmp_path, rows)] == [("a", "b"), ("a",)]
-    assert [each.labels for each in read(tmp_path, rows, labels_field="topics")][1] == ("a",)
-    single = [{"id": 1, "text": "A", "topics": "a"}]
-    with pytest.raises(DataError, match="--labels-field"):
-        read(tmp_path, single)
-    assert read(tmp_path, single, labels_field="topics")[0].labels == ("a",)
-    single.append({"id": 2, "text": "B", "annotation_id": 9})  # nothing was chosen
-    assert read(tmp_path, single, labels_field="topics")[1].labels == ()
-    plain = [{"text": "A", "labels": ["a"]}]
-    assert read(tmp_path, plain)[0].labels == ("a",)
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [
         (b"{}", "list of tasks"),
         (b"[1]", "task 1"),
+        (b'[{"id": 1, "text": "A", "topics": {"choices": ["a"]}}]', "as JSON, not as JSON-MIN"),
         (b'[{"data": {"text": 5}, "annotations": [{"result": []}]}]', "must be a string"),
         (b'[{"data": {"body": "x"}, "annotations": [{"result": []}]}]', "--text-field"),
         (b'[{"data": {"text": "x"}', "not one JSON value"),

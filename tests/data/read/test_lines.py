@@ -36,18 +36,6 @@ def test_a_named_encoding_leaves_utf_8_as_it_is(tmp_path):
     assert read_bytes(tmp_path, mixed, encoding="latin-1")[-1].text == "Müller"
 
 
-@pytest.mark.parametrize(
-    ("content", "encoding"),
-    [
-        (TABLE.encode("cp1252"), "cp1252"),
-        (b"id,text,labels\na,caf\xe9 \x81,x\n", "latin-1"),  # cp1252 lacks the last byte
-    ],
-)
-def test_the_message_names_the_likely_encoding(tmp_path, content, encoding):
-    with pytest.raises(DataError, match=f"--encoding {encoding}"):
-        read_bytes(tmp_path, content)
-
-
 def test_half_a_character_at_the_end_is_one_line(tmp_path):
     with pytest.raises(DataError, match=r"train\.csv cannot be decoded"):
         read_bytes(tmp_path, TABLE.encode("utf-16")[:-1])

@@ -8,13 +8,13 @@ import pytest
 
 from reading import read
 from setrnn.data.example import Example
-from setrnn.data.read import BadRows
+from setrnn.data.read import BadRows, parquet
 from setrnn.errors import BadRowError, DataError
 
 
 def write(tmp_path, columns):
     path = tmp_path / "train.parquet"
-    pq.write_table(pa.table(columns), path)
+    pq.write_table(pa.table(columns), path, compression="zstd")
     return path
 
 
@@ -44,6 +44,46 @@ def test_a_bad_row_says_where_and_what(tmp_path):
     with pytest.raises(BadRowError, match=r"^train\.parquet row 2: 'text' must be a string"):
         read(path)
     assert len(read(path, BadRows("skip"))) == 1
+
+
+def test_a_text_over_the_limit_is_a_bad_row(tmp_path):
+    path = write(tmp_path, {"text": ["word " * 30, *["one"] * 9], "labels": [["x"]] * 10})
+    with pytest.raises(BadRowError, match=r"row 1: is longer than 100 bytes"):
+        read(path, max_row_bytes=100)
+    assert len(read(path, BadRows("skip"), max_row_bytes=100)) == 9
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"text": ["word " * 4_000_000], "labels": [["x"]]},
+        {"text": ["one"], "labels": pa.array([["x"] * 20_000_000])},
+    ],
+)
+def test_rows_that_are_long_only_in_memory_are_not_read(tmp_path, monkeypatch, columns):
+    path = write(tmp_path, columns)
+    assert path.stat().st_size < 10_000
+    monkeypatch.delattr(pq.ParquetFile, "iter_batches")
+    bad_rows = BadRows("skip")
+    with pytest.raises(DataError, match=r"row 1: is longer than 10,000,000 bytes"):
+        read(path, bad_rows)
+    assert bad_rows.n_skipped == 1
+
+
+def test_rows_that_share_a_long_text_are_read_in_small_batches(tmp_path, monkeypatch):
+    sizes = []
+
+    def watch(self, *args, **kwargs):
+        for batch in iter_batches(self, *args, **kwargs):
+            sizes.append(batch.nbytes)
+            yield batch
+
+    iter_batches = pq.ParquetFile.iter_batches
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", watch)
+    monkeypatch.setattr(parquet, "_BATCH_BYTES", 1_000_000)
+    path = write(tmp_path, {"text": ["word " * 20_000] * 100, "labels": [["x"]] * 100})
+    assert len(read(path)) == 100
+    assert max(sizes) <= 1_000_000
 
 
 def test_a_missing_column_is_refused(tmp_path):

@@ -107,16 +107,6 @@ def test_nothing_is_said_if_nothing_is_cut_or_known():
     assert describe_cut_documents({}, TextSettings()) is None
 
 
-def test_the_suggestion_has_a_bound_and_names_tokens():
-    said = describe_cut_documents({"train": {900: 1, 1: 9999}}, TextSettings(tokenizer="folder"))
-    assert "less than 0.1% of train" in said
-    assert "512 tokens" in said
-    most = describe_cut_documents({"train": {900: 5}}, TextSettings())
-    assert most.endswith("text.windows=16")
-    more = describe_cut_documents({"train": {900: 5}}, TextSettings(windows=20))
-    assert more.endswith("text.windows=21")
-
-
 def spell(encoder, text, *features):
     row = encoder.encode([text], [features])[0].tolist()
     return " ".join(encoder.tokens[each] for each in row)

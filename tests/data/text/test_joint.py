@@ -34,13 +34,6 @@ def test_a_joint_encoder_reads_with_each_tokenizer():
     assert both.n_tokens == max(one.n_tokens, other.n_tokens)
 
 
-def test_one_encoder_is_not_joined():
-    encoder = make_encoder(TEXTS)
-    assert join_encoders([encoder]) is encoder
-    tokens = encoder.encode(TEXTS)
-    assert split_rows(tokens, 1)[0] is tokens
-
-
 def test_encoders_are_the_same_if_they_give_the_same_ids():
     one, other = make_encoder(TEXTS), make_encoder(TEXTS)
     assert one.is_same(other)

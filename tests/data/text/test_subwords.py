@@ -51,14 +51,6 @@ def test_what_is_beside_a_text_changes_nothing(encoder):
         np.testing.assert_array_equal(encoder.encode([text])[0], row)
 
 
-def test_features_stand_behind_the_text_and_before_its_end(encoder):
-    rows = tokens_of(encoder, "rain", "clubs", features=[["film", "banks"], []])
-    assert rows == [
-        ["[CLS]", "rain", "film", "bank", "##s", "[SEP]"],
-        ["[CLS]", "club", "##s", "[SEP]"],
-    ]
-
-
 def test_a_long_text_makes_room_for_features_and_these_for_the_text(encoder):
     (row,) = tokens_of(encoder, "the court " * 40, features=[["film"]])
     assert row[-3:] == ["the", "film", "[SEP]"]

@@ -111,16 +111,6 @@ def test_a_stop_word_file_that_cannot_be_read_is_named(name):
     assert "\n" not in str(error.value)
 
 
-def test_rare_words_are_unknown():
-    encoder = encoder_of(min_count=2)
-    assert tokens_of(encoder, "rain budget") == ["rain", UNKNOWN]
-
-
-def test_the_vocabulary_keeps_the_most_frequent_words():
-    encoder = encoder_of(["b b b a a c c d"], (), max_vocabulary=3, stop_words="none")
-    assert encoder.tokens == [*SPECIAL_TOKENS, "b", "a", "c"]
-
-
 def test_ids_lie_in_the_documented_order(encoder):
     known = encoder.tokens
     assert known[:3] == [PAD, UNKNOWN, NUMBER]
@@ -131,11 +121,6 @@ def test_ids_lie_in_the_documented_order(encoder):
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
     stop_words = read_stop_words("english")
     assert known[3:-n_features] == [word for word in ranked if word not in stop_words]
-
-
-def test_learning_twice_gives_the_same_file():
-    assert encoder_of().tokenizer.to_str() == encoder_of().tokenizer.to_str()
-    assert encoder_of(CORPUS[::-1]).tokens == encoder_of().tokens
 
 
 @pytest.mark.parametrize("number", ["3", "007", "70,000", "1.5", "1.000.000,50", "2031"])

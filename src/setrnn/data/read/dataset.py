@@ -7,11 +7,11 @@ import glob
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,7 +21,7 @@ from setrnn.data.read import corpora, delimited, huggingface, jsonl, label_studi
 from setrnn.data.read.lines import decode, file_errors, file_stem, numbered_lines
 from setrnn.data.read.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split
 from setrnn.data.read.row import read_rows
-from setrnn.errors import DataError, list_some, nearest_name, printable, shown
+from setrnn.errors import DataError, list_some, nearest_name, printable
 
 # Each is tried on a file or folder, in this order.
 READERS: dict[str, Format] = {
@@ -39,7 +39,7 @@ READERS: dict[str, Format] = {
 EMBEDDED = "newsroom"
 EMBEDDED_FOLDER = Path(__file__).parents[1] / EMBEDDED
 STDIN = "-"
-N_SHOWN = 5  # files or labels in a note
+N_SHOWN = 5  # files in a note
 SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")  # which are saved as CSV first
 
 
@@ -98,9 +98,8 @@ def open_dataset(
     if n_more := len(datasets) - 1:
         name, place = f"{dataset.name}+{n_more}", f"{dataset.place} and {n_more} more"
         dataset = Dataset(name, place, _join_datasets(datasets))
-    first = "train" if "train" in dataset.splits else next(iter(dataset.splits))
     finished = {
-        name: _finish(split, f"The '{name}' part of {dataset.place}", options, name == first)
+        name: _finish(split, f"The '{name}' part of {dataset.place}", options)
         for name, split in dataset.splits.items()
     }
     return replace(dataset, splits=finished)
@@ -112,8 +111,7 @@ def open_standard_input(
 ) -> Iterator[Split]:
     """Yield the documents of a stream, which is copied to a temporary file first.
 
-    Without a format, lines that begin with { are JSON objects, a first line that names the text
-    column begins a table, and otherwise each line is a text.
+    Without a format, each line is a JSON object if the first one begins with {, or else a text.
     """
     with tempfile.TemporaryDirectory(prefix="setrnn-") as folder:
         path = Path(folder) / "stdin"
@@ -121,12 +119,8 @@ def open_standard_input(
             shutil.copyfileobj(stream, file)
         if reader is None:
             lines = numbered_lines(path, options.max_row_bytes, options.encoding)
-            first = [line.decode(errors="replace") for _, line in islice(lines, delimited.N_LINES)]
-            header = delimited.find_header(first, options.text_fields)
-            if "".join(first).lstrip().startswith("{"):
-                reader = "jsonl"
-            elif {*options.text_fields} <= {*header}:
-                reader = "csv"
+            first = next((line for _, line in lines if line.strip()), b"")
+            reader = "jsonl" if first.lstrip().startswith(b"{") else None
         if reader is None:
             yield _finish(Split((path,), partial(_read_texts, path, options)), "stdin", options)
         else:
@@ -271,7 +265,7 @@ def join_splits(splits: Sequence[Split]) -> Split:
     return Split(files, lambda rows: chain.from_iterable(s.read(rows) for s in splits), notes)
 
 
-def _finish(split: Split, name: str, options: ReadOptions, is_first: bool = False) -> Split:
+def _finish(split: Split, name: str, options: ReadOptions) -> Split:
     """Rename and close the labels of a split; raise DataError if it yields no document."""
     if split.files:
         n_more = len(split.files) - 1
@@ -282,9 +276,13 @@ def _finish(split: Split, name: str, options: ReadOptions, is_first: bool = Fals
             bad_rows.note(note)
         n_before, n_read = bad_rows.n_skipped, 0
         examples = split.read(bad_rows)
-        if options.label_map:
-            is_checked = is_first and options.require_labels
-            examples = _rename(examples, options.label_map, bad_rows if is_checked else None, name)
+        if (label_map := options.label_map) is not None:
+            examples = (
+                each.relabel(
+                    rename_labels(each.labels, label_map), rename_labels(each.unknown, label_map)
+                )
+                for each in examples
+            )
         if options.hierarchy is not None:
             examples = options.hierarchy.close_examples(examples)
         for example in examples:
@@ -300,22 +298,6 @@ def _finish(split: Split, name: str, options: ReadOptions, is_first: bool = Fals
         )
 
     return replace(split, read=read)
-
-
-def _rename(
-    examples: Iterable[Example], label_map: Mapping[str, str], bad_rows: BadRows | None, name: str
-) -> Iterator[Example]:
-    """Rename the labels of documents; note the labels of the map that none of them has."""
-    used: set[str] = set()
-    for example in examples:
-        used.update(example.labels)
-        unknown = rename_labels(example.unknown, label_map)
-        yield example.relabel(rename_labels(example.labels, label_map), unknown)
-    used.update([label.strip() for label in used])
-    unused = [shown(label) for label in label_map if label not in used]
-    if unused and bad_rows is not None:
-        names = list_some(unused, N_SHOWN)
-        bad_rows.note(f"{name} has none of these labels of the label map: {names}.")
 
 
 def _nothing_found(path: Path, reader: str | None) -> DataError:

@@ -165,12 +165,6 @@ def find_delimiter(lines: Sequence[str], wanted: Collection[str], usual: str = "
     return max(dict.fromkeys([usual, *DELIMITERS]), key=rate)
 
 
-def find_header(lines: Sequence[str], wanted: Collection[str]) -> list[str]:
-    """Return the cells of the first line, if the lines are a table."""
-    rows = _split(lines, find_delimiter(lines, wanted))
-    return [cell.strip() for cell in rows[0]] if rows else []
-
-
 def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
     try:
         return [row for row in csv.reader(lines, delimiter=delimiter) if row]

@@ -61,14 +61,7 @@ def read_hierarchy(path: str | Path, encoding: str | None = None) -> Hierarchy:
     """
     place = EMBEDDED_FILE if path == EMBEDDED else Path(path)
     parents: dict[str, list[str]] = {}
-    for where, label, parent in _read_pairs(place, ("label", "parent"), encoding):
-        if label == parent:
-            raise DataError(f"{where}: {shown(label)} is its own parent. Remove the row.")
-        if parent in parents.get(label, ()):
-            raise DataError(
-                f"{where}: {shown(label)} has the parent {shown(parent)} in a line above too. "
-                "Remove one."
-            )
+    for _, label, parent in _read_pairs(place, ("label", "parent"), encoding):
         if parent:
             parents.setdefault(label, []).append(parent)
     if not parents:

@@ -1,9 +1,8 @@
 """Read and write the JSON of Label Studio: tasks with annotations or predictions.
 
-A file is one list. Both exports are read: JSON, `{"data": {...}, "annotations": [...]}`, and
-JSON-MIN, whose rows are annotations: the fields of the data and of the choices side by side. The
-labels of a document are what its annotators chose: with several annotations, those marked as ground
-truth count alone, and a label needs more than half of them.
+A file is one list of tasks, `{"data": {...}, "annotations": [...]}`. The labels of a document are
+what its annotators chose: with several annotations, those marked as ground truth count alone, and a
+label needs more than half of them.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from setrnn.errors import DataError, printable, shown
 
 CHOICES = "choices"
 FROM_NAME, TO_NAME = "labels", "text"  # of what we write: the names of the tags in the project
-_ADVICE = "Export the project as JSON or JSON-MIN. JSON Lines end in .jsonl."
+_ADVICE = "Export the project as JSON, not as JSON-MIN. JSON Lines end in .jsonl."
 _WHOLE_FILE = 1 << 40  # bytes: an export is one line, and is read at once
 
 Row = Mapping[str, Any]
@@ -31,14 +30,14 @@ Row = Mapping[str, Any]
 def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:
     """Read the tasks of one file; those without an annotation are left out if labels are needed."""
     make = example_maker(options, file_stem(path))
-    tasks = [_make_task(each, options.labels_field) for each in _load(path, options)]
+    tasks = _load(path, options)
     tag = _find_tag(path, tasks, options)
     n_left_out = 0
 
     def make_from_task(task: Any, number: int) -> Example | None:  # noqa: ANN401 (JSON values)
         nonlocal n_left_out
-        if not isinstance(task, dict):
-            raise RowProblem(f"must be an object, got {shown(task)}. {_ADVICE}")
+        if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
+            raise RowProblem(f"must be an object with data, got {shown(task)}. {_ADVICE}")
         row = _flatten(task, tag, options.labels_field)
         if options.require_labels and options.labels_field not in row:
             n_left_out += 1
@@ -49,7 +48,7 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
     if n_left_out and n_left_out == len(tasks):
         raise DataError(
             f"{path}: none of its {n_left_out:,} tasks has an annotation, or several that agree on "
-            "a label. Annotate some, or name the field of single choices with --labels-field."
+            "a label. Annotate some."
         )
     if n_left_out:
         bad_rows.note(
@@ -71,23 +70,9 @@ def _load(path: Path, options: ReadOptions) -> list[Any]:
     return tasks
 
 
-def _make_task(row: Any, field: str) -> Any:  # noqa: ANN401 (JSON values)
-    """Return a row of JSON-MIN as a task; a task, or anything else, as it is."""
-    if not isinstance(row, dict) or isinstance(row.get("data"), dict):
-        return row
-    chosen = {name: each for name, each in row.items() if _has_choices(each)}
-    if isinstance(row.get(field), str | list):
-        chosen[field] = {CHOICES: row[field]}
-    result = [{"type": CHOICES, "from_name": name, "value": each} for name, each in chosen.items()]
-    is_annotated = bool(chosen) or "annotation_id" in row
-    annotations = [{"result": result}] if is_annotated else []
-    return {"id": row.get("id"), "data": row, "annotations": annotations}
-
-
 def _flatten(task: Row, tag: str | None, field: str) -> dict[str, Any]:
     """Return the data of a task as a row, with its id and the labels that its annotators chose."""
     row: dict[str, Any] = {"id": task.get("id"), **task["data"]}
-    row = {name: _choices(each) if _has_choices(each) else each for name, each in row.items()}
     row.pop(field, None)
     annotations = _list_annotations(task)
     final = [each for each in annotations if each.get("ground_truth")] or annotations
@@ -127,10 +112,6 @@ def _list_chosen(annotation: Row, name: str | None) -> dict[str, None]:
     chosen = (each for each in results if each.get("type") == CHOICES)
     values = [_choices(each.get("value")) for each in chosen if each.get("from_name") == name]
     return dict.fromkeys(label for each in values for label in strings(CHOICES, each))
-
-
-def _has_choices(value: object) -> bool:
-    return isinstance(value, dict) and CHOICES in value
 
 
 def _choices(value: Any) -> list[Any]:  # noqa: ANN401 (JSON values)

@@ -72,10 +72,9 @@ def decode(line: bytes, max_bytes: int) -> str:
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        likely = guess_encoding(line)
         raise RowProblem(
-            f"is not UTF-8 (byte 0x{line[error.start]:02x} at column {error.start + 1}) but "
-            f"probably {likely}. Give --encoding {likely}, or save the file as UTF-8."
+            f"is not UTF-8 (byte 0x{line[error.start]:02x} at column {error.start + 1}). Name its "
+            "encoding, probably --encoding cp1252 or latin-1, or save the file as UTF-8."
         ) from None
     if "\0" in text:
         raise RowProblem("holds a NUL byte. Remove it, or save the file as UTF-8 if it is UTF-16.")
@@ -85,9 +84,14 @@ def decode(line: bytes, max_bytes: int) -> str:
 def check_length(n_bytes: int, max_bytes: int) -> None:
     """Raise RowProblem if a row is too long."""
     if n_bytes > max_bytes:
-        raise RowProblem(
-            f"is longer than {max_bytes:,} bytes. Split the document, or raise max_row_bytes."
-        )
+        raise too_long(max_bytes)
+
+
+def too_long(max_bytes: int) -> RowProblem:
+    """Return what is wrong with a row that is too long."""
+    return RowProblem(
+        f"is longer than {max_bytes:,} bytes. Split the document, or raise max_row_bytes."
+    )
 
 
 @contextmanager
@@ -123,20 +127,6 @@ def has_mark(path: Path) -> bool:
     """Return whether a file begins with a byte order mark, as spreadsheets write it."""
     with path.open("rb") as stream:
         return stream.read(4).startswith((codecs.BOM_UTF8, *MARKS))
-
-
-def guess_encoding(line: bytes) -> str:
-    """Return the likely encoding of a line that is not UTF-8.
-
-    Example:
-        >>> guess_encoding("caf\N{LATIN SMALL LETTER E WITH ACUTE}".encode("latin-1"))
-        'cp1252'
-    """
-    try:
-        line.decode("cp1252")  # it has all of latin-1, and quotes and dashes in place of controls
-    except UnicodeDecodeError:
-        return "latin-1"
-    return "cp1252"
 
 
 def _open(path: Path) -> io.BufferedReader:

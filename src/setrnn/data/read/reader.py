@@ -22,6 +22,8 @@ SPLIT_NAMES = {
     "test": "test",
 }
 OnBadRow = Literal["stop", "skip"]
+# The fields that say which labels are not known, and whether all others that are not given are.
+UNKNOWN, COMPLETE = "unknown", "complete"
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,6 @@ class ReadOptions:
         keep_columns: whether examples keep all columns of their rows.
         require_labels: whether a row without labels is a bad row.
         max_row_bytes: longer rows are bad rows.
-        unknown_field: the field of labels that are not known.
-        complete_field: the field that says whether every label that is not given is absent.
         present_field: the field of labels known to be right; None if there is none.
         absent_field: the field of labels known to be wrong; None if there is none.
         check_known: raises DataError if a row's known labels cannot be used; the row is then a
@@ -66,8 +66,6 @@ class ReadOptions:
     keep_columns: bool = False
     require_labels: bool = True
     max_row_bytes: int = 10_000_000
-    unknown_field: str = "unknown"
-    complete_field: str = "complete"
     present_field: str | None = None
     absent_field: str | None = None
     check_known: Callable[[KnownLabels], None] | None = None
@@ -103,13 +101,13 @@ class ReadOptions:
         """The fields that hold several strings, without repeats."""
         names = [self.labels_field, self.features_field, *self.known_fields]
         if self.require_labels:
-            names.append(self.unknown_field)
+            names.append(UNKNOWN)
         return tuple(dict.fromkeys(names))
 
     @property
     def fields(self) -> tuple[str, ...]:
         """All fields that are read."""
-        return (self.id_field, *self.text_fields, *self.list_fields, self.complete_field)
+        return (self.id_field, *self.text_fields, *self.list_fields, COMPLETE)
 
 
 @dataclass

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from setrnn.data.example import Example, KnownLabels, rename_labels
-from setrnn.data.read.lines import RowProblem
-from setrnn.data.read.reader import BadRows, ReadOptions
+from setrnn.data.read.lines import RowProblem, check_length
+from setrnn.data.read.reader import COMPLETE, UNKNOWN, BadRows, ReadOptions
 from setrnn.errors import MOST_NAMES, DataError, list_some, printable, shown
 
 Row = TypeVar("Row")
@@ -59,21 +59,20 @@ def example_maker(options: ReadOptions, stem: str) -> Callable[[Mapping[str, Any
     """
     text_fields, labels_field = options.text_fields, options.labels_field
     id_field, features_field = options.id_field, options.features_field
-    unknown_field, complete_field = options.unknown_field, options.complete_field
-    require_labels = options.require_labels
     is_joined, has_known = len(text_fields) > 1, bool(options.known_fields)
 
     def make(row: Mapping[str, Any], number: int) -> Example:
         row_id = row.get(id_field)
         texts = [_text(row, name, is_joined) for name in text_fields]
+        check_length(sum(map(len, texts)), options.max_row_bytes)
         unknown: tuple[str, ...] = ()
         is_complete = True
-        if not require_labels:
+        if not options.require_labels:
             labels = _strings_or_none(row, labels_field)
         elif labels_field in row:
             labels = strings(labels_field, row[labels_field])
-            unknown = _strings_or_none(row, unknown_field)
-            is_complete = _is_true(complete_field, row.get(complete_field))
+            unknown = _strings_or_none(row, UNKNOWN)
+            is_complete = _is_complete(row.get(COMPLETE))
         else:
             raise _missing(row, labels_field, "Add it ([] for none)", "--labels-field")
         features = _strings_or_none(row, features_field)
@@ -102,7 +101,7 @@ def check_columns(path: Path, options: ReadOptions, columns: list[str]) -> None:
     The columns of ids and features are optional, unless the user named them.
     """
     wanted = [(name, "--text-field") for name in options.text_fields]
-    for kind in ("labels", "id", "features", "unknown", "complete", "present", "absent"):
+    for kind in ("labels", "id", "features", "present", "absent"):
         name = getattr(options, f"{kind}_field")
         is_named = name != getattr(ReadOptions, f"{kind}_field")
         if is_named or (kind == "labels" and options.require_labels):
@@ -194,15 +193,14 @@ def _known_labels(row: Mapping[str, Any], options: ReadOptions) -> KnownLabels:
     return known
 
 
-def _is_true(name: str, value: object) -> bool:
-    """Return whether a value says true; a missing one does."""
+def _is_complete(value: object) -> bool:
+    """Return whether a value says that a document is complete; a missing one does."""
     if value is None or type(value) is bool:
         return value is not False
     found = _TRUTHS.get(value.strip().lower()) if type(value) is str else None
     if found is None:
         raise RowProblem(
-            f"'{name}' must be true or false, got {shown(value)}. Write one of these, or name "
-            "another field with --complete-field."
+            f"'{COMPLETE}' must be true or false, got {shown(value)}. Write one of these."
         )
     return found
 

@@ -7,7 +7,6 @@ import csv
 import gzip
 import io
 import json
-import math
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -142,10 +141,11 @@ def write_table(
     with whole_file(path, " Choose another path.") as stream, tempfile.TemporaryFile() as spool:
         names: dict[str, None] = {}
         n_rows = 0
-        for row in map(_plain, rows):
+        for row in rows:
             n_rows += 1
             names |= dict.fromkeys(row)
-            spool.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+            # Dates and the like become text.
+            spool.write(json.dumps(row, ensure_ascii=False, default=str).encode() + b"\n")
         if path.suffix.lower() == ".parquet":
             types = _find_types(_read_spool(spool), names)
             return _write_parquet(_read_spool(spool), types, stream)
@@ -178,19 +178,9 @@ def neutralise(cell: str) -> str:
 
 
 def _read_spool(spool: BinaryIO) -> Iterator[dict[str, Any]]:
+    """Yield the rows again, without NaN and infinite numbers."""
     spool.seek(0)
-    return map(json.loads, spool)
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 (the user's values)
-    """Return a value that JSON can write: dates and the like as text, NaN as nothing."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, str | bool | int) else str(value)
+    return (json.loads(line, parse_constant=lambda _: None) for line in spool)
 
 
 def _write_csv(rows: Iterable[Row], names: Iterable[str], stream: BinaryIO, separator: str) -> None:

@@ -186,7 +186,7 @@ class TextEncoder:
             raise ModelError(f"{file} is a tokenizer, but not one that setrnn wrote.")
         # The rest is always the same. Anything else, such as a rule that multiplies the text, could
         # exhaust the memory.
-        if tokenizer.to_str() != _blank_tokenizer(vocabulary, _find_way(tokenizer)).to_str():
+        if tokenizer.to_str() != _blank_tokenizer(vocabulary, _recognise_way(tokenizer)).to_str():
             raise ModelError(
                 f"{file} splits texts in another way than this version of setrnn. Train or "
                 "prepare again."
@@ -268,7 +268,7 @@ def extend_tokenizer(
     known = {*tags}
     tags += [tag for name in features if (tag := FEATURE_PREFIX + name) not in known]
     n_tags = max(settings.max_features, len(known))
-    return _make_tokenizer(words, tags[:n_tags], stop_words, _find_way(encoder.tokenizer))
+    return _make_tokenizer(words, tags[:n_tags], stop_words, _recognise_way(encoder.tokenizer))
 
 
 def rank_words(texts: Iterable[str], min_count: int, language: str = AUTO) -> list[str]:
@@ -312,7 +312,7 @@ def find_way(language: str) -> str:
     return name if name in WAYS else UNICODE
 
 
-def _find_way(tokenizer: Tokenizer) -> str:
+def _recognise_way(tokenizer: Tokenizer) -> str:
     """Return how a tokenizer splits texts; "plain" if that is unknown."""
     normalizer = tokenizer.normalizer
     state = None if normalizer is None else normalizer.__getstate__()
