@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 import pytest
 from asgi import until
 
+from setrnn.errors import ConfigError
 from setrnn.serve import batching
-from setrnn.serve.batching import Batcher, QueueFullError, WorkError
+from setrnn.serve.batching import Batcher, WorkError
+from setrnn.serve.problems import ProblemError
 
 pytestmark = pytest.mark.anyio
 
@@ -129,7 +131,7 @@ async def test_a_full_queue_refuses_and_takes_again_when_there_is_room(batcher):
     queue, work = batcher(max_waiting=4), Doubling()
     first = await begun(queue, work)
     waiting = queue.submit(work, [1, 2, 3])
-    with pytest.raises(QueueFullError):
+    with pytest.raises(ProblemError, match="queue-full"):
         queue.submit(work, [4, 5])
     fourth = queue.submit(work, [4])
     work.gate.set()
@@ -202,7 +204,7 @@ class Raising(Doubling):
 
 
 @pytest.mark.parametrize(
-    "error", [ValueError, Panic, StopIteration, SystemExit, asyncio.CancelledError]
+    "error", [ConfigError, Panic, StopIteration, SystemExit, asyncio.CancelledError]
 )
 async def test_a_failing_request_fails_alone_whatever_its_work_raises(batcher, error):
     queue, work = batcher(), Raising(error=error)
@@ -211,14 +213,9 @@ async def test_a_failing_request_fails_alone_whatever_its_work_raises(batcher, e
     work.gate.set()
     results = await asyncio.gather(first, good, bad, fine, return_exceptions=True)
     assert [results[0], results[1], results[3]] == [[0], [2], [4]]
-    # A future can carry an ordinary error as it is.
-    raised, cause = (
-        (error, results[2]) if error is ValueError else (WorkError, results[2].__cause__)
-    )
-    assert isinstance(results[2], raised)
-    assert isinstance(cause, error)
-    with pytest.raises(raised):
-        await queue.submit(work, [-1])
+    is_own = error is ConfigError  # it says what is wrong with the request
+    assert isinstance(results[2], ConfigError if is_own else WorkError)
+    assert isinstance(results[2] if is_own else results[2].__cause__, error)
     assert await asyncio.wait_for(queue.submit(work, [5]), 5) == [10]
 
 

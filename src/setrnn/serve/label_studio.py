@@ -54,10 +54,6 @@ class SetupRequest(BaseModel):
     schema_: str = Field(default="", alias="schema")
 
 
-class AnyRequest(BaseModel):
-    """An event or a request to train."""
-
-
 @posts.post("/predict")
 async def predict(wanted: PredictRequest, request: Request) -> dict[str, Any]:
     """Predict the choices of each task, by the first model.
@@ -93,14 +89,14 @@ async def setup(wanted: SetupRequest, request: Request) -> dict[str, str]:
 
 
 @posts.post("/versions")
-async def versions(wanted: AnyRequest, request: Request) -> dict[str, list[str]]:
+async def versions(wanted: dict[str, Any], request: Request) -> dict[str, list[str]]:
     """List the version of the model."""
     return {"versions": [_version(service_of(request).registry.find(None))]}
 
 
 @posts.post("/train")
 @posts.post("/webhook")
-async def ignore(wanted: AnyRequest, request: Request) -> dict[str, str]:
+async def ignore(wanted: dict[str, Any], request: Request) -> dict[str, str]:
     """Take note of an event, and do nothing: annotations are exported and trained on by hand."""
     return IGNORED
 

@@ -59,14 +59,9 @@ class Registry:
         return registry
 
     @property
-    def is_ready(self) -> bool:
-        """Whether all models are loaded."""
-        return len(self._models) == len(self.folders)
-
-    @property
     def models(self) -> dict[str, ServedModel]:
         """The current models by name, the default first; raises a 503 while they are loaded."""
-        if not self.is_ready:
+        if len(self._models) < len(self.folders):
             raise ProblemError("not-ready", "The models are being loaded.")
         return self._models
 

@@ -26,9 +26,9 @@ from setrnn.serve.answers import (
     explain_documents,
     tag_documents,
 )
-from setrnn.serve.batching import Batcher, QueueFullError, Work
-from setrnn.serve.observation import Metrics
-from setrnn.serve.problems import ProblemError, describe_problems
+from setrnn.serve.batching import Batcher, Work
+from setrnn.serve.guard import Metrics
+from setrnn.serve.problems import ERRORS, ProblemError
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.requests import (
     MAX_NAME,
@@ -56,13 +56,11 @@ class Service:
     n_held: int = 0  # bytes of the bodies of all current requests
 
 
-router = APIRouter(generate_unique_id_function=lambda route: route.name)
+router = APIRouter(generate_unique_id_function=lambda route: route.name, responses=ERRORS)
 posts = APIRouter(
     route_class=JsonRoute,
     generate_unique_id_function=lambda route: route.name,
-    responses=describe_problems(
-        "bad-json", "body-too-large", "not-json-type", "invalid", "queue-full"
-    ),
+    responses=ERRORS,
 )
 
 
@@ -81,7 +79,12 @@ async def tag(wanted: TagRequest, request: Request) -> TagAnswer:
     options = (limits, wanted.top, wanted.calibrated, wanted.marginals)
     # With limits, large sets may be scored, which takes seconds.
     work = Work(tag_documents, (model, wanted.rule, *options), may_be_slow=limits != NO_LIMITS)
-    features = wanted.features or [[]] * len(wanted.texts)
+    n_texts, features = len(wanted.texts), wanted.features
+    if features is None:
+        features = [[]] * n_texts
+    elif len(features) != n_texts:
+        said = f"#/features: There are {n_texts:,} texts but {len(features):,} rows of features."
+        raise ProblemError("invalid", said)
     found = await process(request, model, work, wanted.texts, features)
     return TagAnswer(model.answering, rule, found)
 
@@ -109,7 +112,7 @@ async def explain(wanted: ExplainRequest, request: Request) -> ExplainAnswer:
     return cast(ExplainAnswer, found[0])
 
 
-@router.get("/v1/models", responses=describe_problems("not-ready"))
+@router.get("/v1/models")
 async def models(request: Request) -> ModelsAnswer:
     """List the models and the limits of a request."""
     service = service_of(request)
@@ -139,7 +142,7 @@ def _card(model: ServedModel, is_default: bool) -> ModelCard:
     )
 
 
-@router.get("/v1/labels", responses=describe_problems("invalid", "not-ready"))
+@router.get("/v1/labels")
 def labels(  # in a thread: there may be 100,000 labels
     request: Request,
     model: Annotated[
@@ -170,7 +173,7 @@ async def health(request: Request) -> dict[str, str]:
     return {"status": "ok"}
 
 
-@router.get("/readyz", responses=describe_problems("not-ready"))
+@router.get("/readyz")
 async def ready(request: Request) -> dict[str, str]:
     """Report whether the models are loaded."""
     service_of(request).registry.find(None)
@@ -207,11 +210,7 @@ async def process(
     service = service_of(request)
     _check_texts(service.settings, texts)
     documents = list(zip(texts, *others, strict=True))
-    try:
-        results = service.batchers[model.name].submit(work, documents)
-    except QueueFullError:
-        service.metrics.refused.labels(model.name).inc()
-        raise ProblemError("queue-full", "The queue is full.") from None
+    results = service.batchers[model.name].submit(work, documents)
     watch = asyncio.create_task(_cancel_when_gone(request, results))
     try:
         return await results
