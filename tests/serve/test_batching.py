@@ -67,16 +67,6 @@ async def test_requests_are_gathered_while_a_batch_is_under_way(batcher):
     assert work.batches == [[0], [1, 11, 2, 12, 3, 13]]
 
 
-async def test_the_first_request_waits_a_moment_for_others(batcher):
-    queue, work = batcher(wait_seconds=5), opened(Doubling())
-    first = queue.submit(work, [1])
-    await asyncio.sleep(0.05)
-    assert work.batches == []
-    second = queue.submit(work, list(range(7)))  # a full batch waits no longer
-    await asyncio.wait_for(asyncio.gather(first, second), 2)
-    assert len(work.batches) == 1
-
-
 async def test_a_batch_waits_as_long_as_requests_arrive_but_not_for_ever(batcher, monkeypatch):
     async def list_batches():
         queue, work = batcher(wait_seconds=0.2), opened(Doubling())
@@ -217,39 +207,6 @@ async def test_a_failing_request_fails_alone_whatever_its_work_raises(batcher, e
     assert isinstance(results[2], ConfigError if is_own else WorkError)
     assert isinstance(results[2] if is_own else results[2].__cause__, error)
     assert await asyncio.wait_for(queue.submit(work, [5]), 5) == [10]
-
-
-@dataclass(frozen=True)
-class Miscounting(Doubling):
-    """Work that returns no result for negative numbers."""
-
-    def run(self, documents):
-        return [2 * each for each in documents if each >= 0]
-
-
-async def test_a_wrong_number_of_results_fails_only_its_own_request(batcher):
-    queue, work = batcher(wait_seconds=0.02), Miscounting()
-    asked = [queue.submit(work, each) for each in ([1, 2], [3, -1], [4])]
-    results = await asyncio.gather(*asked, return_exceptions=True)
-    assert results[::2] == [[2, 4], [8]]
-    assert isinstance(results[1], WorkError)
-
-
-async def test_a_worker_goes_on_when_the_batcher_itself_fails(batcher):
-    broken = [True]
-
-    def on_batch(n_documents):
-        if broken:
-            broken.clear()
-            raise RuntimeError
-
-    queue, work = batcher(on_batch=on_batch), Doubling()
-    first = await begun(queue, work)
-    waiting = queue.submit(work, [1])
-    work.gate.set()
-    results = await asyncio.gather(first, waiting, return_exceptions=True)
-    assert isinstance(results[0], RuntimeError)
-    assert results[1] == [2]
 
 
 def slow_work(monkeypatch):

@@ -117,7 +117,7 @@ def test_what_is_in_flight_is_finished_before_the_end(folder, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_that_come_early_stop_it(folder, tmp_path, number):
-    process = Forked(["serve", str(folder), "--port", "0"], tmp_path / "log", {})
+    process = Forked(["serve", str(folder), "--port", "0"], tmp_path / "log")
     try:
         while "Loading" not in (printed := (tmp_path / "log").read_text()):
             assert process.poll() is None, printed

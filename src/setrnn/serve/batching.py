@@ -138,8 +138,6 @@ class Batcher:
                     outcomes = await loop.run_in_executor(thread, _run, jobs)
                     self._measure(jobs, monotonic() - start)
                     self._deliver(jobs, outcomes)
-                except Exception as error:  # noqa: BLE001 (requests fail, the worker goes on)
-                    self._deliver(jobs, [error] * len(jobs))
                 except asyncio.CancelledError:
                     for job in jobs:
                         job.results.cancel()
@@ -245,8 +243,6 @@ def _run(jobs: Sequence[_Job]) -> list[Outcome]:
     work, documents = jobs[0].work, [each for job in jobs for each in job.share]
     try:
         results = work.run(documents, *work.arguments)
-        if len(results) != len(documents):
-            raise ValueError("The numbers of documents and of results differ.")
     except BaseException as error:  # noqa: BLE001 (also a panic, an exit or a StopIteration)
         if len(jobs) > 1:
             return [outcome for job in jobs for outcome in _run([job])]
