@@ -21,7 +21,7 @@ from setrnn.serve.batching import Batcher, default_workers
 from setrnn.serve.guard import OPEN_PATHS, PAGE_FILES, Guard, Metrics
 from setrnn.serve.problems import HANDLERS, PROBLEM
 from setrnn.serve.registry import Registry
-from setrnn.serve.routes import Service, posts, router
+from setrnn.serve.routes import Service, router
 from setrnn.serve.settings import ApiKeys, ServeSettings
 
 PAGE = Path(__file__).parent / "page"
@@ -61,9 +61,9 @@ def make_app(
     async def index(request: Request) -> Response:
         return await page.get_response("index.html", request.scope)
 
-    routes, open_paths = [*posts.routes, *router.routes], [*OPEN_PATHS]
+    routes, open_paths = [*router.routes], [*OPEN_PATHS]
     if settings.label_studio:
-        routes += [*label_studio.posts.routes, *label_studio.router.routes]
+        routes += label_studio.router.routes
         open_paths.append(label_studio.HEALTH)
     app = FastAPI(
         routes=routes,  # included, each request would be matched twice
@@ -94,14 +94,13 @@ def _make_batchers(
 ) -> dict[str, Batcher]:
     """Return the queue of each model, by its name."""
     n_workers = settings.workers or default_workers(registry.device)
-    batchers: dict[str, Batcher] = {}
 
     def may_come() -> bool:
         """Return whether there is a client that does not wait for an answer."""
         return n_open is None or n_open() > sum(each.n_pending for each in batchers.values())
 
-    for name in registry.names:
-        batchers[name] = batcher = Batcher(
+    def make_batcher(name: str) -> Batcher:
+        batcher = Batcher(
             settings.batch,
             settings.queue,
             settings.batch_ms / 1000,
@@ -109,7 +108,10 @@ def _make_batchers(
             on_batch=metrics.batches.labels(name).observe,
             may_come=may_come,
         )
-        metrics.waiting.labels(name).set_function(lambda batcher=batcher: batcher.n_waiting)
+        metrics.waiting.labels(name).set_function(lambda: batcher.n_waiting)
+        return batcher
+
+    batchers = {name: make_batcher(name) for name in registry.folders}
     return batchers
 
 

@@ -31,8 +31,7 @@ IGNORED = {
     "MODEL EXPORT.json --out NEW",
 }
 
-posts = APIRouter(route_class=JsonRoute, include_in_schema=False)
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=JsonRoute, include_in_schema=False)
 
 
 class Task(BaseModel):
@@ -54,7 +53,7 @@ class SetupRequest(BaseModel):
     schema_: str = Field(default="", alias="schema")
 
 
-@posts.post("/predict")
+@router.post("/predict")
 async def predict(wanted: PredictRequest, request: Request) -> dict[str, Any]:
     """Predict the choices of each task, by the first model.
 
@@ -79,7 +78,7 @@ async def predict(wanted: PredictRequest, request: Request) -> dict[str, Any]:
     return {"results": results, **version}
 
 
-@posts.post("/setup")
+@router.post("/setup")
 async def setup(wanted: SetupRequest, request: Request) -> dict[str, str]:
     """Check that the project has choices of the model, so that connecting it says what is wrong."""
     model = service_of(request).registry.find(None)
@@ -88,14 +87,14 @@ async def setup(wanted: SetupRequest, request: Request) -> dict[str, str]:
     return {"model_version": _version(model)}
 
 
-@posts.post("/versions")
+@router.post("/versions")
 async def versions(wanted: dict[str, Any], request: Request) -> dict[str, list[str]]:
     """List the version of the model."""
     return {"versions": [_version(service_of(request).registry.find(None))]}
 
 
-@posts.post("/train")
-@posts.post("/webhook")
+@router.post("/train")
+@router.post("/webhook")
 async def ignore(wanted: dict[str, Any], request: Request) -> dict[str, str]:
     """Take note of an event, and do nothing: annotations are exported and trained on by hand."""
     return IGNORED

@@ -48,7 +48,7 @@ class Registry:
     """The served models by name, from a folder each; the first is the default."""
 
     def __init__(self, folders: Mapping[str, Path], device: str = "auto") -> None:
-        self.folders, self.device, self.names = dict(folders), device, list(folders)
+        self.folders, self.device = dict(folders), device
         self._models: dict[str, ServedModel] = {}
 
     @classmethod
@@ -68,7 +68,7 @@ class Registry:
     def find(self, name: str | None) -> ServedModel:
         """Return a model by name; None is the default."""
         models = self.models
-        chosen = self.names[0] if name is None else name
+        chosen = next(iter(models)) if name is None else name
         if chosen not in models:
             raise ConfigError(f"No model has this name. {nearest_name(chosen, models)}")
         return models[chosen]

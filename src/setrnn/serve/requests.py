@@ -112,9 +112,9 @@ class ExplainRequest(_DocumentRequest):
 
 
 class JsonRoute(APIRoute):
-    """A route of a function `(wanted, request)`.
+    """A route of a function; one of `(wanted, request)` gets the body as `wanted`.
 
-    FastAPI describes the route by the types of the function. A request is read, and its answer
+    FastAPI describes the route by the types of the function. A body is read, and its answer
     written, by these types too; what FastAPI does besides, for routes of other kinds, takes as long
     as all the rest of a small request.
     """
@@ -122,6 +122,8 @@ class JsonRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what answers a request."""
         types, answer = get_type_hints(self.endpoint, include_extras=True), self.endpoint
+        if "wanted" not in types:
+            return super().get_route_handler()
         to_read, to_write = TypeAdapter[Any](types["wanted"]), TypeAdapter[Any](types["return"])
 
         async def handle(request: Request) -> Response:

@@ -56,15 +56,14 @@ class Service:
     n_held: int = 0  # bytes of the bodies of all current requests
 
 
-router = APIRouter(generate_unique_id_function=lambda route: route.name, responses=ERRORS)
-posts = APIRouter(
+router = APIRouter(
     route_class=JsonRoute,
     generate_unique_id_function=lambda route: route.name,
     responses=ERRORS,
 )
 
 
-@posts.post("/v1/tag")
+@router.post("/v1/tag")
 async def tag(wanted: TagRequest, request: Request) -> TagAnswer:
     """Predict a label set for each text."""
     model = service_of(request).registry.find(wanted.model)
@@ -89,7 +88,7 @@ async def tag(wanted: TagRequest, request: Request) -> TagAnswer:
     return TagAnswer(model.answering, rule, found)
 
 
-@posts.post("/v1/complete")
+@router.post("/v1/complete")
 async def complete(wanted: CompleteRequest, request: Request) -> CompleteAnswer:
     """Predict the remaining labels of a text when some are known to be right or wrong."""
     model = service_of(request).registry.find(wanted.model)
@@ -101,7 +100,7 @@ async def complete(wanted: CompleteRequest, request: Request) -> CompleteAnswer:
     return cast(CompleteAnswer, found[0])
 
 
-@posts.post("/v1/explain")
+@router.post("/v1/explain")
 async def explain(wanted: ExplainRequest, request: Request) -> ExplainAnswer:
     """Explain the labels of a text: its words, and the sequences and sets of labels."""
     model = service_of(request).registry.find(wanted.model)
