@@ -7,9 +7,9 @@ import pytest
 from asgi import asked, leaving, part, tag_body, until
 from prometheus_client import generate_latest
 
-from setrnn.serve import batching, routes
+from setrnn.serve import batching
 from setrnn.serve.app import PAGE, make_app
-from setrnn.serve.registry import Registry
+from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.settings import ServeSettings
 
 MARKER = "zebrafish"  # a name, so that no source line in a traceback holds it
@@ -22,15 +22,15 @@ def held(monkeypatch):
     class Held:
         begun, opened, texts = threading.Event(), threading.Event(), []
 
-    tag = routes.tag_documents
+    tag = ServedModel.tag
 
-    def wait(documents, *arguments):
+    def wait(model, documents, *arguments):
         Held.begun.set()
         assert Held.opened.wait(10)
         Held.texts.extend(text for text, _ in documents)
-        return tag(documents, *arguments)
+        return tag(model, documents, *arguments)
 
-    monkeypatch.setattr(routes, "tag_documents", wait)
+    monkeypatch.setattr(ServedModel, "tag", wait)
     return Held
 
 
@@ -102,10 +102,10 @@ def test_requests_at_once_share_a_batch_and_get_their_own_answers(
 async def test_what_fails_here_is_answered_500_without_a_word_of_it(
     served, monkeypatch, caplog, capfd
 ):
-    def fail(documents, *arguments):
+    def fail(model, documents, *arguments):
         raise RuntimeError(f"cannot tag {documents}")
 
-    monkeypatch.setattr(routes, "tag_documents", fail)
+    monkeypatch.setattr(ServedModel, "tag", fail)
     app = make_app(Registry.of(*served))
     status, _, body = await asked(app, [part(tag_body(MARKER))])
     await queue_of(app).close()

@@ -174,14 +174,12 @@ def test_half_an_emoji_is_read_as_a_question_mark(client):
 def test_models_are_listed_the_default_one_first(client, served):
     first, second = client.get("/v1/models").json()["models"]
     assert first["name"] == "recurrent"
-    assert first["is_default"]
     assert first["can_explain"]
     assert {"target": 0.9, "threshold": 0.4}.items() <= first["accepts"]["set"].items()
     assert first["label_target"] is None
     assert first["n_labels"] == len(served[0].tagger.labels)
     assert first["rules"] == ["set", "sequence", "f1", "hamming", "micro-f1", "label-f1"]
     assert second["name"] == "classical"
-    assert not second["is_default"]
     assert second["can_explain"]
     assert second["rules"] == ["set", "f1", "hamming"]
     assert second["data"] == "newsroom, synthetic"

@@ -15,7 +15,6 @@ from starlette.responses import PlainTextResponse
 
 from setrnn.data.read.label_studio import make_result, write_label_config
 from setrnn.errors import DataError
-from setrnn.serve.answers import tag_documents
 from setrnn.serve.batching import Work
 from setrnn.serve.problems import ProblemError, shorten
 from setrnn.serve.registry import ServedModel
@@ -62,9 +61,8 @@ async def predict(wanted: PredictRequest, request: Request) -> dict[str, Any]:
     model = service_of(request).registry.find(None)
     tag, limits = await asyncio.to_thread(_read_project, wanted.label_config, model)
     texts = [_text_of(task, tag, number) for number, task in enumerate(wanted.tasks)]
-    arguments = (model, None, limits)
     # With limits, large sets may be scored, which takes seconds.
-    work = Work(tag_documents, arguments, may_be_slow=limits != NO_LIMITS)
+    work = Work(model.tag, (None, limits), may_be_slow=limits != NO_LIMITS)
     found = await process(request, model, work, texts, [()] * len(texts))
     version = {"model_version": _version(model)}
     results = [
