@@ -45,21 +45,15 @@ def narrowed(app, served):
     schemas = description["components"]["schemas"]
     model = served[0]
     names = {"enum": list(model.tagger.labels.names[:9])}
-    known = {"type": "array", "items": names, "maxItems": 3}
+    known, no = {"type": "array", "items": names, "maxItems": 3}, {"type": "array", "maxItems": 0}
+    narrow = {"model": {"enum": [None, model.name]}, "forbid": no, "absent": no}
+    narrow |= dict.fromkeys(("require", "present", "labels"), known)
+    nulls = ("min_labels", "max_labels", "closed", "features")
+    narrow |= {each: {"type": "null"} for each in nulls}
     for name in ("TagRequest", "CompleteRequest", "ExplainRequest"):
         fields = schemas[name]["properties"]
-        fields["model"] = {"enum": [None, model.name]}
-        fields.update({each: known for each in fields if each in ("require", "present", "labels")})
-        fields.update(
-            {
-                each: {"type": "array", "maxItems": 0}
-                for each in ("forbid", "absent")
-                if each in fields
-            }
-        )
+        fields.update({each: narrow[each] for each in fields if each in narrow})
     schemas["ExplainRequest"]["properties"]["rule"] = {"type": "null"}  # none goes with labels
-    for each in ("min_labels", "max_labels", "closed", "features"):
-        schemas["TagRequest"]["properties"][each] = {"type": "null"}
     parameters = description["paths"]["/v1/labels"]["get"]["parameters"]
     of_model = next(each for each in parameters if each["name"] == "model")
     of_model["schema"] = {"enum": [model.name]}

@@ -55,7 +55,6 @@ class Metrics:
             "setrnn_request_seconds",
             "Seconds from the head of a request to the end of its answer.",
             ("route",),
-            buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
         )
         self.batches = histogram(
             "setrnn_batch_documents",

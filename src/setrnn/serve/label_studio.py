@@ -18,7 +18,7 @@ from setrnn.errors import DataError
 from setrnn.serve.batching import Work
 from setrnn.serve.problems import ProblemError, shorten
 from setrnn.serve.registry import ServedModel
-from setrnn.serve.requests import MAX_NAME, JsonRoute
+from setrnn.serve.requests import JsonRoute
 from setrnn.serve.routes import NO_LIMITS, process, service_of
 from setrnn.systems.limits import Limits
 
@@ -149,7 +149,7 @@ def _read_project(config: str, model: ServedModel) -> tuple[ChoicesTag, Limits]:
 
 
 def _version(model: ServedModel) -> str:
-    return f"{model.name}-{model.version}"[:MAX_NAME]
+    return f"{model.name}-{model.version}"
 
 
 @dataclass

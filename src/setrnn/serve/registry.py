@@ -28,12 +28,11 @@ from setrnn.serve.answers import (
 from setrnn.serve.problems import ProblemError
 from setrnn.systems.limits import Limits
 from setrnn.tagging.explain import why_not_explained
+from setrnn.tagging.inputs import Document
 from setrnn.tagging.tagger import Tagger, load
 
-MAX_LABELS = 50  # that are listed with their probabilities
-MIN_MARGINAL = 0.001  # of the labels that are listed with their probabilities
-
-Document = tuple[str, Sequence[str]]  # a text and its features
+MAX_LISTED = 50  # labels with their probabilities
+MIN_MARGINAL = 0.001  # of the labels that are listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +117,7 @@ class ServedModel:
 
         return [
             Marginal(names[label], float(probs[label]), accepted_from(label))
-            for label in np.argsort(-probs, kind="stable")[:MAX_LABELS]
+            for label in np.argsort(-probs, kind="stable")[:MAX_LISTED]
             if probs[label] >= MIN_MARGINAL
         ]
 
@@ -129,7 +128,7 @@ class ServedModel:
         texts, features, known = zip(*documents, strict=True)
         return [
             CompleteAnswer(
-                **vars(replace(each, suggestions=each.suggestions[:MAX_LABELS])),
+                **vars(replace(each, suggestions=each.suggestions[:MAX_LISTED])),
                 model=self.answering,
             )
             for each in self.tagger.complete_stream(zip(texts, features, strict=True), known, top)

@@ -26,7 +26,7 @@ _HALF_EMOJI = re.compile(
     rb"\\(?:(\\|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|"
     rb"u[dD][89a-fA-F][0-9a-fA-F]{2})"
 )
-MAX_SETS = 50  # that a request may ask for
+MAX_TOP = 50  # that a request may ask for
 MAX_LABELS = 1_000  # that a request may name
 MAX_NAME = 1_000  # characters of a label, a feature, a model or a rule
 
@@ -39,7 +39,7 @@ def _accept_whole_float(value: Any) -> Any:  # noqa: ANN401 (whatever was sent)
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
 # Lists stop at the first error: there may be a million.
 Names = Annotated[list[Name], Field(max_length=MAX_LABELS, fail_fast=True)]
-Top = Annotated[int, Field(ge=1, le=MAX_SETS), BeforeValidator(_accept_whole_float)]
+Top = Annotated[int, Field(ge=1, le=MAX_TOP), BeforeValidator(_accept_whole_float)]
 Count = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_accept_whole_float)]
 ModelName = Annotated[Name | None, Field(description="The model's name; null: the first model.")]
 RuleName = Annotated[
