@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from contextlib import contextmanager
@@ -13,9 +12,9 @@ import httpx
 from forked import forks
 
 
-def _run(arguments, log, environment):
+def _run(arguments, log):
     """Run `setrnn` in a forked process."""
-    os.environ.update(environment)
+    os.environ["COLUMNS"] = "200"
     stream = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(stream, 1)
     os.dup2(stream, 2)
@@ -28,11 +27,11 @@ def _run(arguments, log, environment):
 
 
 class Forked:
-    """A command in a forked process, with the interface of `subprocess.Popen`."""
+    """A command in a forked process."""
 
-    def __init__(self, arguments, log, environment):
+    def __init__(self, arguments, log):
         log.touch()
-        self._process = forks().Process(target=_run, args=(arguments, log, environment))
+        self._process = forks().Process(target=_run, args=(arguments, log))
         self._process.start()
         self.pid, self.kill = self._process.pid, self._process.kill
 
@@ -50,21 +49,13 @@ class Forked:
 class Process:
     """`setrnn serve` on a free port, until it is ready; its output goes to a file.
 
-    `early` is a signal that is sent while it starts; `program` is another one than that of these
-    sources.
+    `early` is a signal that is sent while it starts.
     """
 
-    def __init__(self, log, *arguments, port=0, early=None, program=None, env=os.environ):
+    def __init__(self, log, *arguments, port=0, early=None):
         words = ["serve", *map(str, arguments), "--port", str(port), "--device", "cpu"]
-        env = {**env, "COLUMNS": "200"}
         self.log = log
-        if program is None:
-            self.process = Forked(words, log, env)
-        else:
-            with log.open("w") as stream:
-                self.process = subprocess.Popen(
-                    [*program, *words], stdout=stream, stderr=stream, env=env
-                )
+        self.process = Forked(words, log)
         if early is not None:
             self.wait_for("Loading")
             self.process.send_signal(early)

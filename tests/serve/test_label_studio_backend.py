@@ -1,7 +1,6 @@
 """The requests that Label Studio sends, as its connector writes them, and the answers it reads."""
 
 import asyncio
-import base64
 import json
 import time
 from html import escape
@@ -150,12 +149,8 @@ def test_what_cannot_be_answered_is_refused_with_a_reason(backend, change, said)
     assert answer.status_code == 422
     assert said in answer.json()["detail"]
     assert "budget" not in answer.text
-
-
-def test_a_project_that_does_not_fit_is_refused_when_it_connects(backend):
-    answer = backend.post("/setup", json={"schema": config_of(["other"])})
-    assert answer.status_code == 422
-    assert "/label-config" in answer.json()["detail"]
+    if isinstance(config := change.get("label_config"), str) and "title" not in config:
+        assert backend.post("/setup", json={"schema": config}).json() == answer.json()
 
 
 def test_the_interface_of_the_model_can_be_asked_for(backend, tagger):
@@ -213,19 +208,14 @@ def test_the_guards_of_the_service_apply(tagger, tmp_path):
     (tmp_path / "keys").write_text(KEY)
     registry = Registry.of(ServedModel("news", "version", tagger))
     body = asked(config_of(["sport"]), TEXT)
-    basic = base64.b64encode(f"anyone:{KEY}".encode()).decode()
-    wrong = base64.b64encode(b"anyone:wrong").decode()
     with TestClient(make_app(registry, SETTINGS, ApiKeys(tmp_path / "keys"))) as client:
         assert client.get("/health").status_code == 200
         for path in ("/predict", "/setup", "/train", "/webhook", "/versions"):
             assert client.post(path, json=body).status_code == 401
         assert client.get("/label-config").status_code == 401
-        for credentials in (f"Basic {wrong}", "Basic %%%", "Basic", f"basic {KEY}"):
-            headers = {"Authorization": credentials}
-            assert client.post("/predict", json=body, headers=headers).status_code == 401
-        for headers in ({"Authorization": f"Basic {basic}"}, {"X-API-Key": KEY}):
-            assert client.post("/predict", json=body, headers=headers).status_code == 200
-        assert client.post("/predict", content=b"x", headers={"X-API-Key": KEY}).status_code == 415
+        headers = {"X-API-Key": KEY}
+        assert client.post("/predict", json=body, headers=headers).status_code == 200
+        assert client.post("/predict", content=b"x", headers=headers).status_code == 415
 
 
 def test_without_the_option_there_are_no_such_routes(tagger):

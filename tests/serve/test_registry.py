@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from setrnn.data.labels import LabelVocabulary
 from setrnn.errors import ConfigError
 from setrnn.models.folder import read_version
 from setrnn.serve.problems import ProblemError
@@ -94,13 +95,18 @@ def test_a_broken_folder_leaves_the_model_that_was_there(taggers, folder, damage
 def test_labels_are_found_from_their_start_or_a_words(taggers):
     tagger = taggers["br"]
     names = ("Open Source", "open_data", "source", "Ödland", "re-open")
-    model = ServedModel("m", "v", replace(tagger, labels=replace(tagger.labels, names=names)))
-    assert model.find_labels("open") == [0, 1, 4]
-    assert model.find_labels("SOURCE") == [0, 2]
-    assert model.find_labels("open s") == [0]
-    assert model.find_labels("öd") == [3]
-    assert model.find_labels("pen") == []
-    assert model.find_labels("") == [0, 1, 2, 3, 4]
+    labels = LabelVocabulary(names, (5, 4, 3, 2, 1))
+    model = ServedModel("m", "v", replace(tagger, labels=labels))
+    for prefix, wanted in {
+        "open": [0, 1, 4],
+        "SOURCE": [0, 2],
+        "open s": [0],
+        "öd": [3],
+        "pen": [],
+        "": [0, 1, 2, 3, 4],
+    }.items():
+        found = model.list_labels(prefix, 10).labels
+        assert [each.label for each in found] == [names[label] for label in wanted]
 
 
 @pytest.mark.parametrize("method", ["br", "set-rnn"])

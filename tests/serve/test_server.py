@@ -1,7 +1,6 @@
 """The service as a process: signals, a kill, and what it prints."""
 
 import re
-import shutil
 import signal
 import socket
 import time
@@ -79,7 +78,7 @@ def test_no_text_is_printed(service):
     assert MARKER not in service.printed.lower()
 
 
-def test_a_replaced_folder_is_picked_up_and_a_broken_one_is_not(service, taggers, folder):
+def test_a_replaced_folder_is_picked_up(service, taggers, folder):
     def model():
         return service.client.post("/v1/tag", json={"texts": ["x"]}).json()["model"]
 
@@ -92,10 +91,6 @@ def test_a_replaced_folder_is_picked_up_and_a_broken_one_is_not(service, taggers
     reload(f"replaces {first['version']}.")
     second = model()
     assert (first["method"], second["method"]) == ("set-rnn", "br")
-    (folder / "config.json").write_text("{")
-    reload("model: not loaded, ")
-    assert model() == second
-    shutil.rmtree(folder)
     taggers["set-rnn"].save(folder)
     reload(f"replaces {second['version']}.")
 
@@ -117,7 +112,7 @@ def test_what_is_in_flight_is_finished_before_the_end(folder, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_that_come_early_stop_it(folder, tmp_path, number):
-    process = Forked(["serve", str(folder), "--port", "0"], tmp_path / "log", {})
+    process = Forked(["serve", str(folder), "--port", "0"], tmp_path / "log")
     try:
         while "Loading" not in (printed := (tmp_path / "log").read_text()):
             assert process.poll() is None, printed

@@ -1,27 +1,24 @@
-"""The answers of the API, and the library calls that make them, one batch of documents at a time.
+"""The answers of the API: the library's own dataclasses with what the service adds to them.
 
-Answers are the library's own dataclasses with what the service adds to them. Pydantic writes and
-describes them by their types and docstrings.
+Pydantic writes and describes them by their types and docstrings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
-
-from setrnn.data.example import KnownLabels
-from setrnn.serve.registry import AnsweringModel, ServedModel
-from setrnn.systems.limits import Limits
 from setrnn.tagging.explanation import Explanation
 from setrnn.tagging.prediction import Completion, Prediction
 from setrnn.tagging.trust.acceptance import Acceptance
 
-MAX_LABELS = 50  # that are listed with their probabilities
-MIN_MARGINAL = 0.001  # of the labels that are listed with their probabilities
 
-Document = tuple[str, Sequence[str]]  # a text and its features
+@dataclass(frozen=True)
+class AnsweringModel:
+    """The model that answered; the version is a short hash that changes if it is replaced."""
+
+    name: str
+    version: str
+    method: str
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,6 @@ class ModelCard(AnsweringModel):
     `keeps_closed` says whether predicted labels bring their ancestors; null without a hierarchy.
     """
 
-    is_default: bool
     n_labels: int
     rules: tuple[str, ...]
     own_rule: str
@@ -140,71 +136,3 @@ class LabelsAnswer:
 
     labels: list[ListedLabel]
     n_matching: int
-
-
-def tag_documents(
-    documents: Sequence[Document],
-    model: ServedModel,
-    rule: str | None,
-    limits: Limits,
-    top: int = 1,
-    calibrated: bool = True,
-    with_marginals: bool = False,
-) -> list[TaggedText]:
-    """Predict the set of each document."""
-    tagger = model.tagger
-    if not with_marginals:
-        found = tagger.tag_stream(documents, rule, top, limits, calibrated=calibrated)
-        return [TaggedText(**vars(each)) for each in found]
-    predictions, marginals = tagger.tag_with_marginals(
-        documents, rule, top, limits, calibrated=calibrated
-    )
-    names = tagger.labels.names
-    # Thresholds are of calibrated probabilities; one above 1 accepts nothing.
-    acceptance = tagger.label_acceptance if calibrated else None
-    thresholds = np.full(len(names), 2.0) if acceptance is None else acceptance.thresholds
-    answers = []
-    for each, probs, missing in zip(
-        predictions, marginals.probs, marginals.missing_mass, strict=True
-    ):
-        ranked = [
-            Marginal(
-                names[label],
-                float(probs[label]),
-                float(thresholds[label]) if thresholds[label] <= 1 else None,
-            )
-            for label in np.argsort(-probs, kind="stable")[:MAX_LABELS]
-            if probs[label] >= MIN_MARGINAL
-        ]
-        answers.append(TaggedText(**vars(each), marginals=ranked, missing_mass=float(missing)))
-    return answers
-
-
-def complete_documents(
-    documents: Sequence[tuple[str, Sequence[str], KnownLabels]], model: ServedModel, top: int
-) -> list[CompleteAnswer]:
-    """Predict the set of each document with known labels."""
-    texts, features, known = zip(*documents, strict=True)
-    found = model.tagger.complete_stream(zip(texts, features, strict=True), known, top)
-    return [
-        CompleteAnswer(
-            **vars(replace(each, suggestions=each.suggestions[:MAX_LABELS])), model=model.answering
-        )
-        for each in found
-    ]
-
-
-def explain_documents(
-    documents: Sequence[Document],
-    model: ServedModel,
-    rule: str | None,
-    labels: Sequence[str] | None,
-    top: int,
-) -> list[ExplainAnswer]:
-    """Explain documents one by one."""
-    answers = []
-    for text, features in documents:
-        found = model.tagger.explain(text, features, top, rule, labels)
-        notes = found.reading_notes()
-        answers.append(ExplainAnswer(**vars(found), model=model.answering, notes=notes))
-    return answers

@@ -13,7 +13,9 @@ from itertools import pairwise
 from time import monotonic
 from typing import Any
 
+from setrnn.errors import SetRNNError
 from setrnn.model.devices import find_device, n_cores
+from setrnn.serve.problems import ProblemError
 
 MIN_SHARE = 16  # documents: fewer are not split among threads, as small batches are slower
 BATCH_SECONDS = 0.5  # that a batch should take at most: a larger request is cut
@@ -36,12 +38,8 @@ class Work:
     may_be_slow: bool = False  # one document may take seconds: the first is measured alone
 
 
-class QueueFullError(Exception):
-    """Too many documents are waiting."""
-
-
 class WorkError(Exception):
-    """The work raised what a future cannot carry, or returned the wrong number of results."""
+    """The work has failed; its cause may be one that a future cannot carry."""
 
 
 @dataclass(eq=False)
@@ -61,7 +59,6 @@ class _Job:
 
 
 Outcome = Sequence[Any] | Exception
-_NOT_CARRIED = StopIteration, StopAsyncIteration  # in a future, they end the task that waits
 
 
 class Batcher:
@@ -76,7 +73,6 @@ class Batcher:
         wait_seconds: how long a batch waits for another request, at least, up to MAX_WAITS times.
         n_workers: batches processed at once, each in a thread of its own.
         on_batch: called with the number of documents of each finished batch.
-        on_waiting: called with the number of waiting documents when it changes.
         may_come: whether another request can come; if not, a batch waits for none.
     """
 
@@ -87,12 +83,11 @@ class Batcher:
         wait_seconds: float,
         n_workers: int = 1,
         on_batch: Callable[[int], None] = lambda n_documents: None,
-        on_waiting: Callable[[int], None] = lambda n_documents: None,
         may_come: Callable[[], bool] = lambda: True,
     ) -> None:
         self.max_batch, self.max_waiting = max_batch, max_waiting
         self.wait_seconds, self.n_workers = wait_seconds, n_workers
-        self.on_batch, self.on_waiting, self.may_come = on_batch, on_waiting, may_come
+        self.on_batch, self.may_come = on_batch, may_come
         self.n_waiting = 0  # documents
         self.n_pending = 0  # requests that are not answered
         self._seconds = 0.0  # of the last batch
@@ -107,11 +102,11 @@ class Batcher:
     def submit(self, work: Work, documents: Sequence[Any]) -> asyncio.Future[Sequence[Any]]:
         """Queue documents and return the future of their results.
 
-        Cancelling the future drops what has not been started. Raises QueueFullError if too many
-        documents are waiting.
+        Cancelling the future drops what has not been started. Raises a 503 if too many documents
+        are waiting.
         """
         if self._waiting and self.n_waiting + len(documents) > self.max_waiting:
-            raise QueueFullError
+            raise ProblemError("queue-full", "The queue is full.")
         loop = asyncio.get_running_loop()
         job = _Job(work, documents, loop.create_future())
         job.results.add_done_callback(lambda results: self._forget(job))
@@ -143,8 +138,6 @@ class Batcher:
                     outcomes = await loop.run_in_executor(thread, _run, jobs)
                     self._measure(jobs, monotonic() - start)
                     self._deliver(jobs, outcomes)
-                except Exception as error:  # noqa: BLE001 (requests fail, the worker goes on)
-                    self._deliver(jobs, [error] * len(jobs))
                 except asyncio.CancelledError:
                     for job in jobs:
                         job.results.cancel()
@@ -186,7 +179,7 @@ class Batcher:
     def _queue(self, job: _Job) -> None:
         self._waiting.append(job)
         self._n_queued += 1
-        self._count_waiting(len(job.left))
+        self.n_waiting += len(job.left)
         self._changed.set()
         if self._is_complete():
             self._complete.set()
@@ -210,7 +203,7 @@ class Batcher:
             else:
                 kept.append(job)
         self._waiting = kept
-        self._count_waiting(-sum(len(job.left) for job in taken))
+        self.n_waiting -= sum(len(job.left) for job in taken)
         return taken
 
     def _deliver(self, jobs: Sequence[_Job], outcomes: Sequence[Outcome]) -> None:
@@ -232,11 +225,7 @@ class Batcher:
         self.n_pending -= 1
         if job in self._waiting:
             self._waiting.remove(job)
-            self._count_waiting(-len(job.left))
-
-    def _count_waiting(self, n_more: int) -> None:
-        self.n_waiting += n_more
-        self.on_waiting(self.n_waiting)
+            self.n_waiting -= len(job.left)
 
     def _measure(self, jobs: Sequence[_Job], seconds: float) -> None:
         """Remember what a document of such work costs."""
@@ -254,14 +243,12 @@ def _run(jobs: Sequence[_Job]) -> list[Outcome]:
     work, documents = jobs[0].work, [each for job in jobs for each in job.share]
     try:
         results = work.run(documents, *work.arguments)
-        if len(results) != len(documents):
-            raise WorkError(f"{len(results)} results for {len(documents)} documents")
     except BaseException as error:  # noqa: BLE001 (also a panic, an exit or a StopIteration)
         if len(jobs) > 1:
             return [outcome for job in jobs for outcome in _run([job])]
-        if isinstance(error, Exception) and not isinstance(error, _NOT_CARRIED):
+        if isinstance(error, SetRNNError):  # says what is wrong with the request
             return [error]
-        failure = WorkError(type(error).__name__)
+        failure = WorkError()
         failure.__cause__ = error
         return [failure]
     ends = [0]

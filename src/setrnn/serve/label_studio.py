@@ -15,11 +15,10 @@ from starlette.responses import PlainTextResponse
 
 from setrnn.data.read.label_studio import make_result, write_label_config
 from setrnn.errors import DataError
-from setrnn.serve.answers import tag_documents
 from setrnn.serve.batching import Work
 from setrnn.serve.problems import ProblemError, shorten
 from setrnn.serve.registry import ServedModel
-from setrnn.serve.requests import MAX_NAME, JsonRoute
+from setrnn.serve.requests import JsonRoute
 from setrnn.serve.routes import NO_LIMITS, process, service_of
 from setrnn.systems.limits import Limits
 
@@ -31,8 +30,7 @@ IGNORED = {
     "MODEL EXPORT.json --out NEW",
 }
 
-posts = APIRouter(route_class=JsonRoute, include_in_schema=False)
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=JsonRoute, include_in_schema=False)
 
 
 class Task(BaseModel):
@@ -54,11 +52,7 @@ class SetupRequest(BaseModel):
     schema_: str = Field(default="", alias="schema")
 
 
-class AnyRequest(BaseModel):
-    """An event or a request to train."""
-
-
-@posts.post("/predict")
+@router.post("/predict")
 async def predict(wanted: PredictRequest, request: Request) -> dict[str, Any]:
     """Predict the choices of each task, by the first model.
 
@@ -67,9 +61,8 @@ async def predict(wanted: PredictRequest, request: Request) -> dict[str, Any]:
     model = service_of(request).registry.find(None)
     tag, limits = await asyncio.to_thread(_read_project, wanted.label_config, model)
     texts = [_text_of(task, tag, number) for number, task in enumerate(wanted.tasks)]
-    arguments = (model, None, limits)
     # With limits, large sets may be scored, which takes seconds.
-    work = Work(tag_documents, arguments, may_be_slow=limits != NO_LIMITS)
+    work = Work(model.tag, (None, limits), may_be_slow=limits != NO_LIMITS)
     found = await process(request, model, work, texts, [()] * len(texts))
     version = {"model_version": _version(model)}
     results = [
@@ -83,7 +76,7 @@ async def predict(wanted: PredictRequest, request: Request) -> dict[str, Any]:
     return {"results": results, **version}
 
 
-@posts.post("/setup")
+@router.post("/setup")
 async def setup(wanted: SetupRequest, request: Request) -> dict[str, str]:
     """Check that the project has choices of the model, so that connecting it says what is wrong."""
     model = service_of(request).registry.find(None)
@@ -92,15 +85,15 @@ async def setup(wanted: SetupRequest, request: Request) -> dict[str, str]:
     return {"model_version": _version(model)}
 
 
-@posts.post("/versions")
-async def versions(wanted: AnyRequest, request: Request) -> dict[str, list[str]]:
+@router.post("/versions")
+async def versions(wanted: dict[str, Any], request: Request) -> dict[str, list[str]]:
     """List the version of the model."""
     return {"versions": [_version(service_of(request).registry.find(None))]}
 
 
-@posts.post("/train")
-@posts.post("/webhook")
-async def ignore(wanted: AnyRequest, request: Request) -> dict[str, str]:
+@router.post("/train")
+@router.post("/webhook")
+async def ignore(wanted: dict[str, Any], request: Request) -> dict[str, str]:
     """Take note of an event, and do nothing: annotations are exported and trained on by hand."""
     return IGNORED
 
@@ -156,7 +149,7 @@ def _read_project(config: str, model: ServedModel) -> tuple[ChoicesTag, Limits]:
 
 
 def _version(model: ServedModel) -> str:
-    return f"{model.name}-{model.version}"[:MAX_NAME]
+    return f"{model.name}-{model.version}"
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import Any
 
 from fastapi import Request
@@ -13,17 +12,15 @@ from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from setrnn.errors import SetRNNError
+from setrnn.errors import SetRNNError, count_of
 
 MEDIA_TYPE = "application/problem+json"
-MAX_ERRORS = 20  # that are listed
 MAX_SHOWN = 60  # characters of a name that a client sent
 RETRY_SECONDS = 2  # after which an answer 503 asks for another attempt
 
 # The status and title of each kind.
 KINDS = {
     "bad-json": (400, "The body is not JSON"),
-    "bad-request": (400, "The request cannot be read"),
     "unauthorized": (401, "An API key is required"),
     "not-found": (404, "Not found"),
     "method-not-allowed": (405, "Method not allowed"),
@@ -36,16 +33,12 @@ KINDS = {
     "stopping": (503, "The service is stopping"),
     "not-ready": (503, "The service is not ready"),
 }
+# Of the router, by the status of its HTTPException.
+_ROUTING = {
+    404: ("not-found", "See /openapi.json for all routes."),
+    405: ("method-not-allowed", "The header Allow lists the allowed methods."),
+}
 _DETAILS = {"extra_forbidden": "Unknown field", "missing": "This field is required"}
-_NOT_JSON = "Send the request as JSON in UTF-8."
-
-
-@dataclass(frozen=True)
-class FieldError:
-    """What is wrong at one place of a request."""
-
-    pointer: str
-    detail: str
 
 
 @dataclass(frozen=True)
@@ -56,10 +49,16 @@ class Problem:
     title: str
     status: int
     detail: str
-    errors: list[FieldError] | None = None
 
 
 PROBLEM = TypeAdapter(Problem)
+# Describes the errors of a route in OpenAPI.
+ERRORS: dict[int | str, Any] = {
+    "default": {
+        "description": "The request is refused or has failed.",
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+}
 
 
 @dataclass
@@ -68,7 +67,6 @@ class ProblemError(Exception):
 
     kind: str
     detail: str
-    errors: list[FieldError] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -79,22 +77,8 @@ def problem_response(error: ProblemError) -> Response:
     if status == 503:
         detail += " Try again after the seconds in the header Retry-After."
         headers["Retry-After"] = str(RETRY_SECONDS)
-    problem = Problem(f"urn:setrnn:problem:{error.kind}", title, status, detail, error.errors)
-    body = PROBLEM.dump_json(problem, exclude_none=True)
-    return Response(body, status, headers, MEDIA_TYPE)
-
-
-def describe_problems(*kinds: str) -> dict[int | str, Any]:
-    """Return the OpenAPI responses for kinds of problems."""
-    found: dict[int | str, Any] = {}
-    for kind in kinds:
-        status, title = KINDS[kind]
-        schema = {"$ref": "#/components/schemas/Problem"}
-        found[status] = {"description": title, "content": {MEDIA_TYPE: {"schema": schema}}}
-        if status == 503:
-            retry = {"description": "Seconds to wait.", "schema": {"type": "integer"}}
-            found[status]["headers"] = {"Retry-After": retry}
-    return found
+    problem = Problem(f"urn:setrnn:problem:{error.kind}", title, status, detail)
+    return Response(PROBLEM.dump_json(problem), status, headers, MEDIA_TYPE)
 
 
 async def answer_error(request: Request, error: Exception) -> Response:
@@ -102,7 +86,7 @@ async def answer_error(request: Request, error: Exception) -> Response:
     if isinstance(error, RequestValidationError):
         error = invalid_request(error.errors())
     elif isinstance(error, HTTPException):
-        error = _of_status(error)
+        error = ProblemError(*_ROUTING[error.status_code], headers=error.headers or {})
     elif not isinstance(error, ProblemError):
         error = ProblemError("invalid", str(error))
     return problem_response(error)
@@ -113,34 +97,15 @@ HANDLERS: dict[int | type[Exception], Any] = dict.fromkeys(
 )
 
 
-def invalid_request(found: Sequence[Any]) -> ProblemError:
-    """Report the errors that pydantic found, and where, without the values."""
-    if found[0]["type"] == "json_invalid":
-        return ProblemError("bad-json", _NOT_JSON)
-    errors = [
-        FieldError(_pointer(each["loc"]), _DETAILS.get(each["type"], each["msg"]))
-        for each in found[:MAX_ERRORS]
-    ]
-    more = f" {len(found) - 1} more in 'errors'." if len(found) > 1 else ""
-    return ProblemError("invalid", f"{errors[0].pointer}: {errors[0].detail}.{more}", errors)
-
-
-def _of_status(error: HTTPException) -> ProblemError:
-    phrase = HTTPStatus(error.status_code).phrase
-    kind, detail = {
-        404: ("not-found", "See /openapi.json for all routes."),
-        405: ("method-not-allowed", "The header Allow lists the allowed methods."),
-    }.get(error.status_code, ("bad-request", f"{phrase}. {_NOT_JSON}"))
-    return ProblemError(kind, detail, headers=error.headers or {})
-
-
-def _pointer(place: Sequence[int | str]) -> str:
-    """Return a JSON pointer into the body, or the name of a query parameter."""
-    source, *names = place
-    shown = [shorten(str(each)) for each in names]
-    if source == "body":
-        return "#/" + "/".join(each.replace("~", "~0").replace("/", "~1") for each in shown)
-    return f"{source} {'/'.join(shown)}"
+def invalid_request(errors: Sequence[Any], root: str = "") -> ProblemError:
+    """Report the first error that pydantic found below a root, and where, without the value."""
+    first, *others = errors
+    if first["type"] == "json_invalid":
+        return ProblemError("bad-json", "Send the request as JSON in UTF-8.")
+    place = "/".join(shorten(str(each)) for each in first["loc"])
+    said = _DETAILS.get(first["type"], first["msg"])
+    more = f" {count_of(len(others), 'more error')}." if others else ""
+    return ProblemError("invalid", f"{root}{place}: {said}.{more}")
 
 
 def shorten(name: str) -> str:

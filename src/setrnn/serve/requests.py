@@ -8,20 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import numpy as np
 from fastapi.routing import APIRoute
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
-)
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from setrnn.serve.observation import CLIENT_GONE
+from setrnn.serve.guard import CLIENT_GONE
 from setrnn.serve.problems import ProblemError, invalid_request
 from setrnn.systems.rules import RULES
 
@@ -35,7 +26,7 @@ _HALF_EMOJI = re.compile(
     rb"\\(?:(\\|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|"
     rb"u[dD][89a-fA-F][0-9a-fA-F]{2})"
 )
-MAX_SETS = 50  # that a request may ask for
+MAX_TOP = 50  # that a request may ask for
 MAX_LABELS = 1_000  # that a request may name
 MAX_NAME = 1_000  # characters of a label, a feature, a model or a rule
 
@@ -48,10 +39,7 @@ def _accept_whole_float(value: Any) -> Any:  # noqa: ANN401 (whatever was sent)
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
 # Lists stop at the first error: there may be a million.
 Names = Annotated[list[Name], Field(max_length=MAX_LABELS, fail_fast=True)]
-FeatureNames = Annotated[
-    list[Annotated[Name, Field(min_length=1)]], Field(max_length=MAX_LABELS, fail_fast=True)
-]
-Top = Annotated[int, Field(ge=1, le=MAX_SETS), BeforeValidator(_accept_whole_float)]
+Top = Annotated[int, Field(ge=1, le=MAX_TOP), BeforeValidator(_accept_whole_float)]
 Count = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_accept_whole_float)]
 ModelName = Annotated[Name | None, Field(description="The model's name; null: the first model.")]
 RuleName = Annotated[
@@ -62,15 +50,6 @@ RuleName = Annotated[
         json_schema_extra={"enum": [*RULES, None]},
     ),
 ]
-Document = Annotated[str, Field(description="The document.")]
-Features = Annotated[FeatureNames | None, Field(description="The document's features.")]
-
-_TEXT = "Velmara lift trophy in Kotamira. Velmara beat Palmeda 1-0 on Monday night."
-
-
-def _show_examples(*values: dict[str, Any]) -> ConfigDict:
-    """Return the settings of a request with examples."""
-    return ConfigDict(json_schema_extra={"examples": [*values]})
 
 
 class _Request(BaseModel):
@@ -78,14 +57,20 @@ class _Request(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
+    model: ModelName = None
+
+
+class _DocumentRequest(_Request):
+    """A request about one document."""
+
+    text: str = Field(description="The document.")
+    features: Names | None = Field(None, description="The document's features.")
+
 
 class TagRequest(_Request):
     """Texts to tag."""
 
-    model_config = _show_examples({"texts": [_TEXT], "top": 2, "forbid": ["hockey"]})
-
     texts: list[str] = Field(min_length=1, fail_fast=True, description="The documents.")
-    model: ModelName = None
     rule: RuleName = None
     top: Top = Field(1, description="How many sets to return: the predicted one and alternatives.")
     require: Names = Field([], description="Labels that every set must contain.")
@@ -97,7 +82,7 @@ class TagRequest(_Request):
         description="Whether each label of a set brings those above it in the model's hierarchy; "
         "null: as the labels that the model was trained on.",
     )
-    features: Annotated[list[FeatureNames], Field(fail_fast=True)] | None = Field(
+    features: Annotated[list[Names], Field(fail_fast=True)] | None = Field(
         None, description="The features of each document, if the model was trained with features."
     )
     marginals: bool = Field(False, description="Whether to return p(label | text) too.")
@@ -105,34 +90,18 @@ class TagRequest(_Request):
         True, description="Whether to return calibrated probabilities if the model has them."
     )
 
-    @model_validator(mode="after")
-    def _check_features(self) -> TagRequest:
-        if self.features is not None and len(self.features) != len(self.texts):
-            problem = "There are {texts} texts but {rows} rows of features"
-            found = {"texts": len(self.texts), "rows": len(self.features)}
-            raise PydanticCustomError("features", problem, found)
-        return self
 
-
-class CompleteRequest(_Request):
+class CompleteRequest(_DocumentRequest):
     """A text with some known labels."""
 
-    model_config = _show_examples({"text": _TEXT, "present": ["sport"], "absent": ["hockey"]})
-
-    text: Document
     present: Names = Field([], description="Labels known to be right.")
     absent: Names = Field([], description="Labels known to be wrong.")
     top: Top = Field(3, description="How many sets to return.")
-    features: Features = None
-    model: ModelName = None
 
 
-class ExplainRequest(_Request):
+class ExplainRequest(_DocumentRequest):
     """A text whose labels to explain."""
 
-    model_config = _show_examples({"text": _TEXT}, {"text": _TEXT, "labels": ["sport", "football"]})
-
-    text: Document
     rule: RuleName = None
     labels: Names | None = Field(
         None,
@@ -140,14 +109,12 @@ class ExplainRequest(_Request):
         "be combined with a rule.",
     )
     top: Top = Field(12, description="How many sequences to return, at most the beam width.")
-    features: Features = None
-    model: ModelName = None
 
 
 class JsonRoute(APIRoute):
-    """A route of a function `(wanted, request)`.
+    """A route of a function; one of `(wanted, request)` gets the body as `wanted`.
 
-    FastAPI describes the route by the types of the function. A request is read, and its answer
+    FastAPI describes the route by the types of the function. A body is read, and its answer
     written, by these types too; what FastAPI does besides, for routes of other kinds, takes as long
     as all the rest of a small request.
     """
@@ -155,6 +122,8 @@ class JsonRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what answers a request."""
         types, answer = get_type_hints(self.endpoint, include_extras=True), self.endpoint
+        if "wanted" not in types:
+            return super().get_route_handler()
         to_read, to_write = TypeAdapter[Any](types["wanted"]), TypeAdapter[Any](types["return"])
 
         async def handle(request: Request) -> Response:
@@ -210,7 +179,7 @@ def _parse(kind: TypeAdapter[Any], body: bytearray, max_nested: int) -> Any:  # 
         return kind.validate_json(plain)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
-    raise invalid_request([{**each, "loc": ("body", *each["loc"])} for each in found])
+    raise invalid_request(found, "#/")  # outside of the block: the error holds the body
 
 
 def count_nested(body: bytes | bytearray) -> int:

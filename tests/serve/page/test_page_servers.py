@@ -22,7 +22,6 @@ from page.page_site import (
     tag,
     wait_for,
 )
-from setrnn.serve import routes
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.settings import ApiKeys, ServeSettings
 
@@ -84,15 +83,15 @@ def test_a_key_is_asked_for_and_what_was_wanted_goes_on(browser, site, registry,
 
 def test_a_full_server_is_asked_again_without_the_person(browser, site, registry, monkeypatch):
     is_free, has_begun = threading.Event(), threading.Event()
-    tag_documents = routes.tag_documents
+    tag = ServedModel.tag
 
-    def tag_slowly(documents, *arguments):
+    def tag_slowly(model, documents, *arguments):
         if any(text == SLOW for text, _ in documents):
             has_begun.set()
             is_free.wait(60)
-        return tag_documents(documents, *arguments)
+        return tag(model, documents, *arguments)
 
-    monkeypatch.setattr(routes, "tag_documents", tag_slowly)
+    monkeypatch.setattr(ServedModel, "tag", tag_slowly)
     settings = ServeSettings(queue=1, batch=1, batch_ms=0, workers=1)
     with page_of(browser, registry, settings=settings) as tab:
         address = tab.server

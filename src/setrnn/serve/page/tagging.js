@@ -33,8 +33,7 @@ export async function loadModels() {
 
 export function chooseModel(name, rule) {
   const { models } = server;
-  server.model =
-    models.find((each) => each.name === name) ?? models.find((each) => each.is_default) ?? models[0];
+  server.model = models.find((each) => each.name === name) ?? models[0]; // the first is the default
   server.rule = server.model.rules.includes(rule) ? rule : server.model.own_rule;
 }
 
