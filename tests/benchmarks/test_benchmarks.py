@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from setrnn.comparison.added import make_added_records
+from setrnn.comparison.added import make_added_record
 from setrnn.comparison.records import Comparison
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "peers"))
@@ -101,7 +101,7 @@ def test_every_file_is_a_row_of_a_comparison(data, tmp_path):
         ids=tuple(f"test-{number}" for number in range(60)),
         truth=[[names.index(label) for label in labels] for labels in data.test.label_sets],
     )  # fmt: skip
-    records = make_added_records(comparison, {file.stem: file for file in files})
+    records = [make_added_record(comparison, file.stem, file) for file in files]
     forms = ("threshold", "rule")
     wanted = {
         f"peer.{form}-{rule}" for form in forms for rule in ("f1", "label-f1", "micro-f1", "set")

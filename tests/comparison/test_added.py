@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from made_comparison import made_comparison
-from setrnn.comparison.added import make_added_record, make_added_records, parse_additions
+from setrnn.comparison.added import make_added_record, parse_additions
 from setrnn.comparison.records import GIVEN
 from setrnn.errors import ConfigError, DataError
 
@@ -167,21 +167,6 @@ def test_names_that_cannot_be_used_are_refused(name, message):
     assert "\n" not in str(refused.value)
 
 
-def test_one_name_for_two_files_is_refused(comparison, tmp_path):
-    first = written(right_rows(comparison), tmp_path / "a.jsonl")
-    second = written(without("id", right_rows(comparison)), tmp_path / "b.jsonl")
+def test_one_name_for_two_files_is_refused():
     with pytest.raises(ConfigError, match="two runs with one name"):
         parse_additions(["x=a.jsonl", "X=b.jsonl"])
-    present = make_added_records(comparison, {"x": first})
-    with pytest.raises(ConfigError, match=r"'x' .*already.*a.jsonl"):
-        make_added_records(comparison, {"x": second}, present)
-
-
-def test_the_same_file_may_be_added_again_after_it_moved_or_changed(comparison, tmp_path):
-    file = written(right_rows(comparison), tmp_path / "a.jsonl")
-    present = make_added_records(comparison, {"x": file})
-    moved = file.rename(tmp_path / "moved.jsonl")
-    (record,) = make_added_records(comparison, {"x": moved}, present)
-    written(without("id", right_rows(comparison)), moved)
-    (again,) = make_added_records(comparison, {"x": moved}, [record])
-    assert again.name == record.name == "x-0"

@@ -67,8 +67,6 @@ def test_a_mixture_of_more_members_is_made_again(compare, ran):
 def test_a_mixture_needs_others(compare, ran, methods):
     with pytest.raises(ConfigError, match="at least two others"):
         compare(methods)
-    with pytest.raises(ConfigError, match="keep the models"):
-        compare("br,pcc,mixture", keep_models=False)
     assert not ran
 
 
@@ -199,9 +197,9 @@ def test_the_budget_and_the_jobs_reach_the_run(compare, monkeypatch):
     install_fake_runs(monkeypatch, run)
     monkeypatch.setattr("setrnn.comparison.compare.n_cores", lambda: 8)
     monkeypatch.setattr("setrnn.comparison.compare.run_jobs", run_jobs)
-    compare("br", budget=2, jobs=3, keep_models=False)
+    compare("br", budget=2, jobs=3)
     (task,) = tasks
-    assert (task.budget_seconds, task.n_jobs, task.keep_model) == (120.0, 3, False)
+    assert (task.budget_seconds, task.n_jobs) == (120.0, 3)
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ def test_the_kept_model_predicts_what_the_record_says(records, small_examples):
 
 def test_a_budget_ends_training_before_it_is_over(small_prepared, tmp_path):
     config = load_config(overrides=[*SMALL_OVERRIDES, "training.epochs=50"])
-    task = Task(small_prepared.folder, tmp_path, "seq2seq-rnn", 0, config, "cpu", keep_model=False)
+    task = Task(small_prepared.folder, tmp_path, "seq2seq-rnn", 0, config, "cpu")
     record = run(replace(task, budget_seconds=1.0))
     assert 1 <= len(record.epochs) < 50
     assert record.treatment["was_cut_by_budget"]

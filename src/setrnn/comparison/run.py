@@ -57,7 +57,6 @@ class Task:
     device: str = "auto"
     budget_seconds: float | None = None  # for training; then the best epoch so far counts
     n_jobs: int = 1  # how many runs share the machine
-    keep_model: bool = True
     treatment: Mapping[str, Any] = field(default_factory=dict)
     needed: tuple[str, ...] = ()  # the runs whose models it mixes, or starts from
 
@@ -156,8 +155,7 @@ def _train(task: Task, method: Method, prepared: Prepared, on_progress: OnProgre
         on_progress=on_progress,
         start=start,
     )
-    out = task.folder / MODELS / task.name if task.keep_model else None
-    return train_prepared(prepared, method, task.config, options, out)
+    return train_prepared(prepared, method, task.config, options, task.folder / MODELS / task.name)
 
 
 def _mix(task: Task, method: Method, prepared: Prepared, on_progress: OnProgress) -> Tagger:
@@ -169,8 +167,7 @@ def _mix(task: Task, method: Method, prepared: Prepared, on_progress: OnProgress
     tagger = mix(folders, prepared, split="valid", device=task.device, on_progress=on_progress)
     seconds = round(time.perf_counter() - start, 2)
     tagger = replace(tagger, notes={**tagger.notes, "training_seconds": seconds})
-    if task.keep_model:
-        tagger.save(task.folder / MODELS / task.name)
+    tagger.save(task.folder / MODELS / task.name)
     return tagger
 
 
