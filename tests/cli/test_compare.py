@@ -71,7 +71,7 @@ def test_every_option_reaches_the_comparison(compare, monkeypatch, page, tmp_pat
     result = compare("--methods", "br", *options, "--preset", "paper", "--config", file)
     assert result.code == 0, result.err
     (task,) = tasks
-    assert (task.budget_seconds, task.n_jobs) == (120.0, 3)
+    assert (task.budget, task.n_jobs) == (2, 3)
     config = task.config
     assert (config.classical.l1, config.classical.l2, config.search.beam_width) == (0.5, 0.5, 12)
 

@@ -199,7 +199,7 @@ def test_the_budget_and_the_jobs_reach_the_run(compare, monkeypatch):
     monkeypatch.setattr("setrnn.comparison.compare.run_jobs", run_jobs)
     compare("br", budget=2, jobs=3)
     (task,) = tasks
-    assert (task.budget_seconds, task.n_jobs) == (120.0, 3)
+    assert (task.budget, task.n_jobs) == (2, 3)
 
 
 @pytest.fixture

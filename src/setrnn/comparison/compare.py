@@ -201,7 +201,6 @@ def compare(
         cache = folder / PREPARED  # all nodes see it
     source = make_comparable(source)
     prepared, config = open_training_data(source, config, overrides, cache, on_progress)
-    treatment = {"preset": preset, "settings": overrides, "budget_minutes": budget}
     n_seeds = seeds or (QUICK_SEEDS if quick else N_SEEDS)
     if not any(find_method(method).is_network for method in names):
         n_seeds = 1
@@ -210,12 +209,11 @@ def compare(
             prepared=prepared.folder.absolute(),
             folder=folder,
             method=method,
-            seed=seed,
             config=replace(config, seed=seed),
             device=device,
-            budget_seconds=None if budget is None else 60 * budget,
+            budget=budget,
             n_jobs=n_jobs,
-            treatment=treatment,
+            treatment={"preset": preset, "settings": overrides},
             needed=list_needed(method, seed, names),
         )
         for method in names

@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any, TypeAlias
 
 import setrnn
 from setrnn.comparison.records import RUNS, Comparison, Record, run_name
-from setrnn.comparison.run import Task, run
+from setrnn.comparison.run import BUDGET, Task, begin_record, run
 from setrnn.config import flatten, to_dict
 from setrnn.errors import ConfigError, TrainingError, nearest_name
 from setrnn.methods import METHODS, find_method
@@ -36,7 +37,6 @@ from setrnn.training.pool import (
 )
 
 ALL, LATER = "all", "later"  # groups of methods
-BUDGET = "budget_minutes"  # in the treatment of a run
 
 Pool: TypeAlias = Callable[..., Generator[Ended, None, None]]  # such as `run_jobs`
 
@@ -113,7 +113,7 @@ def find_done(records: Iterable[Record], tasks: Iterable[Task]) -> list[Record]:
 
 def refuse_unequal_treatment(records: Iterable[Record], task: Task) -> None:
     """Refuse to add a run to runs that had other settings, apart from the seed, or budgets."""
-    now = {**flatten(to_dict(task.config)), BUDGET: task.treatment[BUDGET]}
+    now = {**flatten(to_dict(task.config)), BUDGET: task.budget}
     for record in records:
         if record.failure is not None or record.is_added:
             continue
@@ -185,15 +185,7 @@ def _keep(task: Task, comparison: Comparison, ended: Ended) -> Record:
     if ended.failure is None:
         _remove_checkpoints(task.name, task.folder)
     else:
-        record = Record(
-            method=task.method,
-            seed=task.seed,
-            data_hash=comparison.data_hash,
-            own_rule=find_method(task.method).rule,
-            config=to_dict(task.config),
-            treatment=task.treatment,
-            failure=ended.failure,
-        )
+        record = replace(begin_record(task, comparison.data_hash), failure=ended.failure)
     record.save(task.folder)
     return record
 
