@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -157,15 +156,6 @@ def test_a_push_that_fails_changes_nothing_and_is_continued(hub, folder, taggers
     assert setrnn.load(PLACE, "cpu").method == "br"
 
 
-@pytest.mark.parametrize("status", [403, 503])
-def test_weights_that_cannot_be_sent_are_not_committed(status, hub, folder, monkeypatch):
-    monkeypatch.setattr(time, "sleep", lambda seconds: None)  # between tries
-    hub.answer = lambda method, path: status if method == "PUT" else None
-    with pytest.raises(ModelError, match=PLACE):
-        setrnn.push(folder, PLACE)
-    assert hub.repositories["me/news"].messages == []
-
-
 def test_two_pushes_at_once_do_not_mix(pushed, folder, taggers):
     def commit_meanwhile(method, path):
         if "/preupload/" in path:
@@ -217,15 +207,6 @@ def test_a_file_that_was_changed_on_the_hub_is_refused(pushed):
     files["labels.json"] = files["labels.json"].replace(b"sport", b"spurt")
     with pytest.raises(ModelError, match=r"hub:me/news.labels\.json is damaged"):
         setrnn.load(PLACE)
-
-
-def test_a_download_that_breaks_off_is_continued(pushed, folder, monkeypatch):
-    monkeypatch.setattr(time, "sleep", lambda seconds: None)  # between tries
-    breaks = iter(["cut"] * 3)
-    pushed.answer = lambda method, path: (
-        next(breaks, None) if method == "GET" and path.endswith(".safetensors") else None
-    )
-    assert version(PLACE) == version(folder)
 
 
 def test_the_cache_is_used_offline(pushed, folder, monkeypatch):
