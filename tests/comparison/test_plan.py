@@ -23,6 +23,6 @@ def test_all_is_every_method_but_later_ones_and_names_keep_the_order_of_the_tabl
         (" ,", "names no method"),
     ],
 )
-def test_names_that_are_no_methods_are_refused(names, message):
+def test_unknown_methods_are_refused(names, message):
     with pytest.raises(ConfigError, match=message):
         find_methods(names)

@@ -88,7 +88,7 @@ def test_a_model_is_replaced_whole_but_not_the_readme_of_a_person(taggers, folde
 
 
 @pytest.mark.parametrize("name", ["thesis.txt", "README.md", None])
-def test_what_is_no_model_is_not_replaced(taggers, tmp_path, name):
+def test_a_folder_that_is_not_a_model_is_not_replaced(taggers, tmp_path, name):
     place = tmp_path / "model"
     precious = place if name is None else place / name  # a file in the place of the folder
     precious.parent.mkdir(exist_ok=True)
@@ -124,7 +124,7 @@ def test_arrays_of_any_shape_and_layout_come_back(taggers, tmp_path):
     assert len(loaded.labels) == 0
 
 
-def test_what_is_no_folder_of_a_model_is_refused(tmp_path):
+def test_a_folder_without_a_model_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     for name, words in (("absent", "no such"), ("file", "a file"), ("empty", "no config.json")):
