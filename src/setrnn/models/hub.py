@@ -267,7 +267,7 @@ def _connected(place: str | Path, doing: str) -> Iterator[Any]:
 
 def _explain(error: Exception, place: str | Path, doing: str) -> str:
     """Say in one line what the hub or the network refused, and what to do."""
-    from huggingface_hub import errors
+    from huggingface_hub import errors, get_token
 
     name, revision = split_place(place)
     address, access = f"{PREFIX}{name}", "write" if doing == "Pushing" else "read"
@@ -285,6 +285,8 @@ def _explain(error: Exception, place: str | Path, doing: str) -> str:
     if status in (409, 412):
         return f"{address} has changed in the meantime: nothing was written. Push again."
     text = str(error.__cause__ or error).strip() or type(error).__name__
+    if token := get_token():  # a header that is refused is quoted
+        text = text.replace(token, "TOKEN")
     line = printable(text.splitlines()[0][:160]).rstrip(".: ")
     if doing == "Pushing":
         line += ". The model there has not changed"
