@@ -227,12 +227,11 @@ def from_readme(part: str) -> str:
         found = sections[0].split("\n", 1)[1]
     else:
         (found,) = [each for each in sections if each.startswith(f"## {part}\n")]
-    folder = f"{ROOT}/docs"
-    return LINK.sub(lambda link: _moved(link[0], folder), found).strip()
+    return LINK.sub(lambda link: _moved(link[0]), found).strip()
 
 
-def _moved(link: str, folder: str) -> str:
-    """Change a link of README.md to one from another folder."""
+def _moved(link: str) -> str:
+    """Change a link of README.md to one from docs/."""
     if urlsplit(link).scheme or link.startswith("#"):
         return link
-    return Path(os.path.relpath(ROOT / link, folder)).as_posix()
+    return Path(os.path.relpath(ROOT / link, ROOT / "docs")).as_posix()
