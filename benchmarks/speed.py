@@ -48,7 +48,6 @@ from setrnn.data.batches import even_rows
 from setrnn.data.prepared import Prepared
 from setrnn.data.streaming import prefetch
 from setrnn.methods import find_method
-from setrnn.objectives import find_objective
 from setrnn.tagging.learn.data import fit_to_data
 from setrnn.training.optimizer import set_learning_rate
 from setrnn.training.start import TrainOptions, make_trainer
@@ -155,8 +154,7 @@ def make_training(name: str, n_orders: int, chosen: argparse.Namespace) -> Turn:
     trainer = make_trainer(method, prepared, config, TrainOptions(chosen.device))
     trainer.network.train()
     set_learning_rate(trainer.optimizer, 0.5, trainer.settings)
-    # Not the objective of the first epochs, which may be that of another method.
-    objective, batches = find_objective(method.objective), trainer._batches()
+    batches = trainer._batches()
     parameters = list(trainer.network.parameters())
 
     def train() -> tuple[int, float, list[bytes]]:
@@ -165,7 +163,7 @@ def make_training(name: str, n_orders: int, chosen: argparse.Namespace) -> Turn:
         with trainer.gradients.threads():
             start = read_clock(chosen)
             for pieces in prefetch(trainer._make_batch, rows):
-                trainer._step(pieces, objective)
+                trainer._step(pieces)
             seconds = read_clock(chosen) - start
         weights = [each.detach().cpu().numpy().tobytes() for each in parameters]
         return sum(map(len, rows)), seconds, weights

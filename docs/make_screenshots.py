@@ -45,17 +45,8 @@ def run(*command: str) -> None:
 @contextmanager
 def served(model: Path) -> Iterator[str]:
     """Serve a model; give its address once it answers."""
-    command = [
-        sys.executable,
-        "-m",
-        "setrnn",
-        "serve",
-        str(model),
-        "--port",
-        "0",
-        "--device",
-        "cpu",
-    ]
+    command = [sys.executable, "-m", "setrnn", "serve", str(model), "--port", "0"]
+    command += ["--device", "cpu"]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     with subprocess.Popen(command, **pipes) as server:
         address = ""

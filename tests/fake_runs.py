@@ -8,7 +8,7 @@ import numpy as np
 import setrnn
 from made_comparison import ERRORS, made_record
 from setrnn.comparison.records import Comparison
-from setrnn.config import to_dict
+from setrnn.comparison.run import begin_record
 from setrnn.progress import Progress, ignore_progress
 from setrnn.training.pool import Ended, describe_error, take_ready
 
@@ -17,10 +17,10 @@ def fake_run(task, on_progress=ignore_progress):
     """Return a made-up record, as if it had been trained."""
     on_progress(Progress("training", 0.5, 1.0))
     comparison = Comparison.load(task.folder)
-    random = np.random.default_rng(task.seed)
-    record = made_record(comparison, task.method, task.seed, ERRORS.get(task.method, 0.2), random)
-    treatment = {**task.treatment, "needed": list(task.needed)}
-    return replace(record, config=to_dict(task.config), treatment=treatment)
+    begun = begin_record(task, comparison.data_hash)
+    random = np.random.default_rng(begun.seed)
+    record = made_record(comparison, task.method, begun.seed, ERRORS.get(task.method, 0.2), random)
+    return replace(record, config=begun.config, treatment=begun.treatment)
 
 
 def run_here(jobs, n_jobs, on_progress=ignore_progress, n_threads=1):

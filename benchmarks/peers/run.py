@@ -30,7 +30,7 @@ import numpy as np
 from choose_sets import MEASURES, choose_and_write
 from exchange import PARTS, read_data
 
-from setrnn.comparison.added import make_added_records
+from setrnn.comparison.added import make_added_record
 from setrnn.comparison.records import Comparison
 from setrnn.data.cache import Source
 from setrnn.data.example import Example
@@ -158,8 +158,8 @@ def run(
 def add(comparison_folder: Path, files: Sequence[Path]) -> None:
     """Add predictions to a comparison, as `setrnn compare --add` does, without its data."""
     comparison = Comparison.load(comparison_folder)
-    added = {file.stem: file for file in files}
-    for record in make_added_records(comparison, added):  # those of before are replaced
+    for file in files:  # those of before are replaced
+        record = make_added_record(comparison, file.stem, file)
         # The records are kept: without the folders of a machine.
         treatment = {**record.treatment, "file": Path(record.treatment["file"]).name}
         replace(record, treatment=treatment).save(comparison_folder)

@@ -3,7 +3,7 @@
     python docs/results/cardinality.py
 
 It reads the stored comparisons, docs/results/NAME and docs/results/paper/NAME, and the paper's own
-Table 3 from docs/reproduce.md, and writes cardinality.csv, cardinality.md and cardinality.svg here.
+Table 3 from docs/reproduce.md, and writes cardinality.md and cardinality.svg here.
 """
 
 from __future__ import annotations
@@ -21,17 +21,6 @@ HERE = Path(__file__).resolve().parent
 PAPERS_PAGE = HERE.parent / "reproduce.md"
 MEASURES = ("instance-F1", "label-F1")
 PAPER = "the paper"  # where the numbers are from: the preset, or the paper itself
-COLUMNS = (
-    "data",
-    "from",
-    "labels per document",
-    "measure",
-    "system",
-    "gain",
-    "low",
-    "high",
-    "p",
-)
 COLOURS = {"default": "#1b6ca8", "paper": "#b3541e", PAPER: "#6b6b6b"}
 SHIFTS = {"paper": 0.12}  # to the right, beside the point of the same data
 SHOWN = ("vinyals-uniform", "set-rnn")  # in the figure
@@ -52,11 +41,6 @@ class Gain:
     p: float | None = None
 
     @property
-    def values(self) -> list[object]:
-        """The values of the columns."""
-        return ["" if each is None else each for each in self.__dict__.values()]
-
-    @property
     def text(self) -> str:
         """The gain and its interval, in thousandths, as in a cell."""
         text = _thousandths(self.gain)
@@ -66,19 +50,15 @@ class Gain:
 
 
 def main() -> None:
-    """Write the three files."""
-    for name, text in make_files().items():
-        (HERE / name).write_text(text, encoding="utf-8")
+    """Write both files."""
+    gains = list_gains()
+    (HERE / "cardinality.md").write_text(write_tables(gains), encoding="utf-8")
+    (HERE / "cardinality.svg").write_text(draw(gains), encoding="utf-8")
 
 
-def make_files() -> dict[str, str]:
-    """Return the content of each file by its name."""
-    gains = [*list_stored(), *list_papers()]
-    return {
-        "cardinality.csv": write_csv(gains),
-        "cardinality.md": write_tables(gains),
-        "cardinality.svg": draw(gains),
-    }
+def list_gains() -> list[Gain]:
+    """List the gains of the stored comparisons, then those of the paper."""
+    return [*list_stored(), *list_papers()]
 
 
 def list_stored(root: Path = HERE) -> Iterator[Gain]:
@@ -117,15 +97,6 @@ def list_papers() -> Iterator[Gain]:
                 before, after = map(float, cell.split("->"))
                 gain = round(after - before, 3)
                 yield Gain(name, PAPER, n_labels[name], measure, system, gain)
-
-
-def write_csv(gains: list[Gain]) -> str:
-    """Write all gains, one per row."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(each.values for each in gains)
-    return stream.getvalue()
 
 
 def write_tables(gains: list[Gain]) -> str:

@@ -1,6 +1,5 @@
 """The scripts start; other tools' scores become the sets that our rules would choose."""
 
-import json
 import runpy
 import sys
 from itertools import chain, combinations
@@ -9,9 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.special import expit, logit
-
-from setrnn.comparison.added import make_added_records
-from setrnn.comparison.records import Comparison
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "peers"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -33,21 +29,6 @@ def test_every_script_says_how_it_is_called(script, monkeypatch, capsys):
     with pytest.raises(SystemExit, match="0"):
         runpy.run_path(str(script), run_name="__main__")
     assert f"python benchmarks/{script.name}" in capsys.readouterr().out
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    """Three parts of 60 documents, of which test has a label that train lacks."""
-    folder, random = tmp_path_factory.mktemp("data"), np.random.default_rng(0)
-    for part in exchange.PARTS:
-        rows = []
-        for number in range(60):
-            labels = [name for name in LABELS if random.random() < 0.4] or ["a"]
-            if part == "test" and number == 3:
-                labels = [*labels, "unseen"]
-            rows.append({"id": f"{part}-{number}", "text": "words", "labels": labels})
-        (folder / f"{part}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return exchange.read_data(folder)
 
 
 def test_rules_choose_the_best_of_all_sets():
@@ -84,32 +65,6 @@ def test_the_threshold_is_the_best_on_valid_and_the_peers_own_if_none_is_better(
     assert choose_sets.best_threshold(scores, targets, "micro_f1", 0.45) == 0.45
     assert 0.2 < choose_sets.best_threshold(scores, targets, "micro_f1", 0.95) < 0.55
     assert exchange.best_micro_f1(targets, scores) == 1.0
-
-
-def test_every_file_is_a_row_of_a_comparison(data, tmp_path):
-    random = np.random.default_rng(1)
-    valid, test = (
-        expit(3 * (data.targets(part) - 0.5) + random.normal(0, 1, (60, 4)))
-        for part in (data.valid, data.test)
-    )
-    scores = exchange.Scores("peer", valid, test, True, 0.5)
-    exchange.write_scores(tmp_path, scores, data.labels, 1.5, ["numpy"])
-    files = choose_sets.choose_and_write(data, tmp_path / "peer.npz")
-    names = [*LABELS, "unseen"]
-    comparison = Comparison(
-        "made-up", "0", False, {"test": 60}, False, tuple(names), (1,) * 5,
-        ids=tuple(f"test-{number}" for number in range(60)),
-        truth=[[names.index(label) for label in labels] for labels in data.test.label_sets],
-    )  # fmt: skip
-    records = make_added_records(comparison, {file.stem: file for file in files})
-    forms = ("threshold", "rule")
-    wanted = {
-        f"peer.{form}-{rule}" for form in forms for rule in ("f1", "label-f1", "micro-f1", "set")
-    }
-    assert {record.method for record in records} == wanted
-    for record in records:
-        assert record.scores["test"]["given"]["instance_f1"] > 0.6
-        assert ("given" in record.test.probability) == (".rule-" in record.method)
 
 
 def test_scores_of_many_labels_stay_in_their_columns(tmp_path):

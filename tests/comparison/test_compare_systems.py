@@ -11,7 +11,7 @@ from setrnn.comparison.compare import QUICK_SETTINGS
 from setrnn.comparison.records import Comparison, Failure, load_records
 from setrnn.config import Config
 from setrnn.data.disk import locked
-from setrnn.errors import BusyError, ConfigError, StoppedError, TrainingError
+from setrnn.errors import BusyError, ConfigError, StoppedError
 from setrnn.progress import Progress
 
 
@@ -67,8 +67,6 @@ def test_a_mixture_of_more_members_is_made_again(compare, ran):
 def test_a_mixture_needs_others(compare, ran, methods):
     with pytest.raises(ConfigError, match="at least two others"):
         compare(methods)
-    with pytest.raises(ConfigError, match="keep the models"):
-        compare("br,pcc,mixture", keep_models=False)
     assert not ran
 
 
@@ -121,16 +119,6 @@ def test_checkpoints_left_by_a_killed_comparison_are_removed_when_their_run_is_d
     assert not left.exists()
 
 
-def test_when_every_run_fails_so_does_the_comparison(compare, monkeypatch, out):
-    def fail(task, on_progress):
-        raise ZeroDivisionError("nothing there")
-
-    install_fake_runs(monkeypatch, fail)
-    with pytest.raises(TrainingError, match=r"Every run failed \(2\).*nothing there"):
-        compare("br,pcc")
-    assert len(records_of(out)) == 2
-
-
 def test_a_stopped_comparison_keeps_what_is_done(compare, monkeypatch, out):
     def interrupt(task, on_progress):
         if task.method == "br":
@@ -149,10 +137,8 @@ def test_a_stopped_comparison_keeps_what_is_done(compare, monkeypatch, out):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"methods": "set-rn"}, "Did you mean 'set-rnn'"),
         ({"budget": 0}, "budget must be above 0"),
         ({"seeds": 0}, "seeds must be at least"),
-        ({"seeds": 10**9}, "seeds must be at least"),
         ({"jobs": -1}, "jobs must be at least"),
         ({"quick": True, "preset": "paper"}, "quick has settings"),
         ({"quick": True, "config": Config()}, "quick has settings"),
@@ -185,23 +171,29 @@ def test_quick_has_one_seed_and_small_settings(compare, ran, out):
     assert record.config["training"]["epochs"] == 1  # the given setting counts most
 
 
-def test_the_budget_and_the_jobs_reach_the_run(compare, monkeypatch):
-    tasks = []
+@pytest.fixture
+def tasks(monkeypatch):
+    """The tasks of the runs that are made, without their cost."""
+    found = []
 
     def run(task, on_progress):
-        tasks.append(task)
+        found.append(task)
         return fake_run(task, on_progress)
 
+    install_fake_runs(monkeypatch, run)
+    return found
+
+
+def test_the_budget_and_the_jobs_reach_the_run(compare, tasks, monkeypatch):
     def run_jobs(jobs, n_jobs, on_progress, n_threads):
         assert (n_jobs, n_threads) == (3, 2)  # the jobs share the cores
         return run_here(jobs, n_jobs, on_progress)
 
-    install_fake_runs(monkeypatch, run)
     monkeypatch.setattr("setrnn.comparison.compare.n_cores", lambda: 8)
     monkeypatch.setattr("setrnn.comparison.compare.run_jobs", run_jobs)
-    compare("br", budget=2, jobs=3, keep_models=False)
+    compare("br", budget=2, jobs=3)
     (task,) = tasks
-    assert (task.budget_seconds, task.n_jobs, task.keep_model) == (120.0, 3, False)
+    assert (task.budget, task.n_jobs) == (2, 3)
 
 
 @pytest.fixture
@@ -219,14 +211,7 @@ def on_ray(monkeypatch):
     return given
 
 
-def test_with_ray_the_runs_are_given_to_the_cluster(compare, on_ray, monkeypatch, out):
-    tasks = []
-
-    def run(task, on_progress):
-        tasks.append(task)
-        return fake_run(task, on_progress)
-
-    install_fake_runs(monkeypatch, run)
+def test_with_ray_the_runs_are_given_to_the_cluster(compare, tasks, on_ray):
     compare("br", ray="auto")
     compare("pcc", ray="auto", gpus_per_run=0.25, jobs=2)
     assert on_ray[0] == (None, 0.0)

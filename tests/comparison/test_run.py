@@ -22,7 +22,7 @@ def records(small_prepared, tmp_path_factory):
     folder = tmp_path_factory.mktemp("comparison")
 
     def made(method):
-        return run(Task(small_prepared.folder, folder, method, 0, SMALL, "cpu"))
+        return run(Task(small_prepared.folder, folder, method, SMALL, "cpu"))
 
     return {method: made(method) for method in ("br", "set-rnn")}, folder
 
@@ -41,7 +41,7 @@ def test_the_scores_are_those_of_the_predictions(records, small_prepared):
 
 def test_a_mixture_is_made_of_the_models_of_other_runs(records, small_prepared):
     folder, needed = records[1], ("br-0", "set-rnn-0", "failed-0")
-    task = Task(small_prepared.folder, folder, "mixture", 0, SMALL, "cpu", needed=needed)
+    task = Task(small_prepared.folder, folder, "mixture", SMALL, "cpu", needed=needed)
     record = run(task)
     assert record.treatment["needed"] == list(needed)
     assert set(record.scores["valid"]) >= {"set", "f1", "hamming"}
@@ -84,8 +84,8 @@ def test_the_kept_model_predicts_what_the_record_says(records, small_examples):
 
 def test_a_budget_ends_training_before_it_is_over(small_prepared, tmp_path):
     config = load_config(overrides=[*SMALL_OVERRIDES, "training.epochs=50"])
-    task = Task(small_prepared.folder, tmp_path, "seq2seq-rnn", 0, config, "cpu", keep_model=False)
-    record = run(replace(task, budget_seconds=1.0))
+    task = Task(small_prepared.folder, tmp_path, "seq2seq-rnn", config, "cpu")
+    record = run(replace(task, budget=1 / 60))
     assert 1 <= len(record.epochs) < 50
     assert record.treatment["was_cut_by_budget"]
     assert record.test is not None

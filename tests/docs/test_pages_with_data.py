@@ -218,7 +218,6 @@ def test_models_are_shared_over_a_hub(taggers, run, hub):
     assert set(hub.repositories) == {"me/news", "me/drafts", "me/mail"}
     assert hub.repositories["me/drafts"].private
     assert "v1" in hub.repositories["me/news"].tags
-    assert b"license: mit" in hub.repositories["me/news"].files["README.md"]
     for name in ("copies/news", "fetched/news", "fetched/mail"):
         assert Path(name, "config.json").is_file()
     shutil.rmtree("fetched")

@@ -23,11 +23,3 @@ def test_make_reproduce_compares_with_the_stored_results(data):
     assert compare[1:3] == ["compare", f"data/{data}/"]
     assert report[1:] == ["report", compare[-1], "--against", f"docs/results/{data}"]
     assert (ROOT / report[-1] / "summary.json").is_file()
-
-
-def test_nothing_to_compare_with_ends_before_training(tmp_path):
-    for arguments in (["DATA=x/unknown"], []):
-        command = ["make", "--assume-old=.venv/installed", "reproduce", *arguments, "BIN=/nowhere"]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        assert done.returncode == 2
-        assert "nowhere" not in done.stdout

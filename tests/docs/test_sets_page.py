@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from doc_pages import ROOT, load_script
 
 DOCS = ROOT / "docs"
@@ -15,20 +14,6 @@ def test_the_page_shows_what_its_code_prints(capsys):
     exec(code, {})
     printed = capsys.readouterr().out.splitlines()
     assert "\n".join(f"    {line}" for line in printed) in PAGE
-
-
-def test_the_certificate_is_that_of_a_search_of_width_two():
-    names = concepts.example()
-    steps, found = names["STEPS"], list(concepts.masses(names["STEPS"]))
-    pruned = sum(mass for _, mass, is_kept in found if not is_kept)
-    sets = {key: mass * steps[key]["STOP"] for key, mass, is_kept in found if is_kept}
-    assert pruned == pytest.approx(0.21)
-    assert 1 - sum(sets.values()) == pytest.approx(pruned)
-    assert max(sets, key=sets.get) == ("storm",)
-    pair = ("cup", "sport")
-    assert sets[pair] + pruned == pytest.approx(0.39)
-    gained = names["sets"][frozenset(pair)] - sets[pair]
-    assert pruned - gained == pytest.approx(0.066)
 
 
 def test_the_rules_choose_the_sets_of_the_figure():

@@ -157,9 +157,3 @@ def seal(folder):
     description.pop("seal", None)
     description["seal"] = settings_hash(description)
     file.write_text(json.dumps(description, indent=2, ensure_ascii=False))
-    file = folder / "calibration.json"  # it names its model by the seal
-    values = json.loads(file.read_text())
-    if "model" in values:
-        values["model"] = description["seal"]
-        values["seal"] = settings_hash({name: values[name] for name in values if name != "seal"})
-        file.write_text(json.dumps(values))

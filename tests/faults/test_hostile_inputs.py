@@ -152,24 +152,3 @@ def test_control_characters_do_not_reach_the_terminal(world, tries):
             if ESCAPES.search(ended.output):
                 problems.append(f"{name}: a control character was printed")
             found.add(problems, name)
-
-
-VALID = {
-    "valid documents without labels": [{"text": f"{GOOD} {n}", "labels": []} for n in range(120)],
-    "valid documents with unknown labels": [
-        {"text": f"{GOOD} {n}", "labels": [f"unknown {n}"]} for n in range(120)
-    ],
-}
-
-
-@pytest.mark.parametrize("method", ["set-rnn-exact", "br"])
-def test_a_valid_part_that_cannot_calibrate_costs_no_model(method, world, tries):
-    settings = SETTINGS if method != "br" else CLASSICAL[2:]
-    with tries("valid part that cannot calibrate", f"train {method}") as found:
-        for name, rows in VALID.items():
-            write_rows(world / "valid.jsonl", rows)
-            shutil.rmtree(world / "out", ignore_errors=True)
-            work = ("train", "data/train.jsonl", "--valid", "valid.jsonl", "--method", method)
-            ended = run(world, (*work, "--out", "out/model", *settings))
-            is_saved = (world / "out/model/config.json").exists()
-            found.add([] if ended.is_done and is_saved else [f"no model: {ended}"], name)

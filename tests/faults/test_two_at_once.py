@@ -6,7 +6,7 @@ import time
 
 import pytest
 from children import Child, choose_calls, run
-from commands import BY_NAME, CLASSICAL, COMMANDS, NETWORK, each_command
+from commands import COMMANDS, NETWORK, each_command
 from worlds import copy_parts, differences, snapshot, state_of
 
 import setrnn
@@ -174,20 +174,3 @@ def test_two_commands_on_one_model(name, base, references, tmp_path, tries, few,
             except Exception as error:  # noqa: BLE001
                 problems.append(f"unreadable: {error}")
             found.add(problems + check(world, reference, ended), f"{number} {calls[number - 1]}")
-
-
-@pytest.mark.parametrize("method", ["set-rnn-exact", "br"])
-def test_training_on_a_folder_that_is_prepared_again(method, references, tries, few):
-    """One command learns vectors in a prepared folder while another prepares the same data."""
-    prepare = BY_NAME["data prepare"].work
-    settings = NETWORK if method != "br" else CLASSICAL
-    reference = references["data prepare"]
-    with tries("prepare at a file-system call of train, one fresh cache", method) as found:
-        calls = reference.ended.calls
-        for number in few(choose_calls(calls), N_STOPS):
-            world = reference.new_world("world")
-            train = ("train", "data", "--out", "out/model", *settings)
-            shared = out_of(prepare, "cache")
-            ended = interleave(world, shared, train, number)
-            problems = [f"failed: {each}" for each in ended if not each.is_done]
-            found.add(problems, f"{number} {calls[number - 1]}")

@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -50,7 +49,7 @@ def test_a_model_is_the_same_at_every_place(place, hub, folder, tmp_path, monkey
     assert tagger.tag([TEXT]) == original.tag([TEXT])
     assert setrnn.push(tagger, "again/") == "again/br"
     assert version("again/br") == original.version
-    with pytest.raises(ConfigError, match="are for the hub"):
+    with pytest.raises(ConfigError, match="is for the hub"):
         setrnn.push(folder, "other", private=True)
 
 
@@ -91,8 +90,8 @@ def header_of(hub):
 
 def test_the_card_has_the_header_that_the_hub_reads(hub, folder):
     setrnn.push(folder, PLACE)
-    assert "license" not in header_of(hub)
-    setrnn.push(folder, PLACE, license="mit")
+    files = hub.repositories["me/news"].files
+    files["README.md"] = files["README.md"].replace(b"---\n", b"---\nlicense: mit\n", 1)
     setrnn.push(folder, PLACE)
     header = header_of(hub)
     assert (header["library_name"], header["pipeline_tag"]) == ("setrnn", "text-classification")
@@ -109,9 +108,6 @@ def test_what_people_wrote_stays(hub, folder, tmp_path):
     assert readme_of(hub).endswith("---\n\n# Ours\n")
     setrnn.push(folder, PLACE)
     assert readme_of(hub).endswith("# Ours\n")
-    setrnn.push(folder, PLACE, license="mit")
-    assert readme_of(hub).endswith("# Ours\n")
-    assert header_of(hub)["license"] == "mit"
 
 
 def test_a_repository_of_another_library_is_not_overwritten(hub, folder):
@@ -158,15 +154,6 @@ def test_a_push_that_fails_changes_nothing_and_is_continued(hub, folder, taggers
     setrnn.push(folder, PLACE)
     assert hub.uploads == n_sent  # the weights were there already
     assert setrnn.load(PLACE, "cpu").method == "br"
-
-
-@pytest.mark.parametrize("status", [403, 503])
-def test_weights_that_cannot_be_sent_are_not_committed(status, hub, folder, monkeypatch):
-    monkeypatch.setattr(time, "sleep", lambda seconds: None)  # between tries
-    hub.answer = lambda method, path: status if method == "PUT" else None
-    with pytest.raises(ModelError, match=PLACE):
-        setrnn.push(folder, PLACE)
-    assert hub.repositories["me/news"].messages == []
 
 
 def test_two_pushes_at_once_do_not_mix(pushed, folder, taggers):
@@ -220,15 +207,6 @@ def test_a_file_that_was_changed_on_the_hub_is_refused(pushed):
     files["labels.json"] = files["labels.json"].replace(b"sport", b"spurt")
     with pytest.raises(ModelError, match=r"hub:me/news.labels\.json is damaged"):
         setrnn.load(PLACE)
-
-
-def test_a_download_that_breaks_off_is_continued(pushed, folder, monkeypatch):
-    monkeypatch.setattr(time, "sleep", lambda seconds: None)  # between tries
-    breaks = iter(["cut"] * 3)
-    pushed.answer = lambda method, path: (
-        next(breaks, None) if method == "GET" and path.endswith(".safetensors") else None
-    )
-    assert version(PLACE) == version(folder)
 
 
 def test_the_cache_is_used_offline(pushed, folder, monkeypatch):

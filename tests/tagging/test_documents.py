@@ -111,7 +111,7 @@ def test_a_calibration_on_training_documents_says_so(taggers, small_examples, tm
         found.tagger.save(folder)
         assert found.as_dict()["calibration"]["share_trained_on"] == 1
         saved = json.loads((folder / "calibration.json").read_text())
-        assert saved["calibration"]["share_trained_on"] == 1
+        assert saved["share_trained_on"] == 1
         assert load(folder).calibration.share_trained_on == 1
         assert "trained on about 100%" in (folder / "README.md").read_text()
         # A later calibration on new documents removes the warning.

@@ -57,7 +57,7 @@ def change_arrays(folder, **changes):
 
 
 def seal(folder):
-    """Seal config.json, and calibration.json for it."""
+    """Seal config.json, and in it the other files."""
     file = folder / "config.json"
     description = json.loads(file.read_text())
     for name in description["files"]:
@@ -65,10 +65,6 @@ def seal(folder):
         hashed = file_hash(path) if size < 2**30 else ""
         description["files"][name] = {"bytes": size, "blake2b": hashed}
     write_sealed(file, description)
-    calibration = folder / "calibration.json"
-    if calibration.exists() and calibration.stat().st_size < 2**30:
-        values = json.loads(calibration.read_text()) | {"model": description["seal"]}
-        write_sealed(calibration, values)
 
 
 def write_sealed(file, values):
@@ -119,7 +115,7 @@ def test_a_calibration_that_is_not_finite_is_refused(model, name, text):
     folder = model("br")
     file = folder / "calibration.json"
     values = json.loads(file.read_text())
-    values["calibration"]["thresholds"][name] = "HERE" if name == "common" else ["HERE"]
+    values["thresholds"][name] = "HERE" if name == "common" else ["HERE"]
     file.write_text(json.dumps(values).replace('"HERE"', text))
     seal(folder)
     refuse(folder, "calibration.json", "damaged")
@@ -150,7 +146,7 @@ ACCEPTANCE |= {"accuracy": 0.9, "n_accepted": 10}
 )
 def test_a_calibration_of_another_model_is_refused(model, changes):
     folder = model("br")
-    change_json(folder, "calibration.json", lambda values: values["calibration"].update(changes))
+    change_json(folder, "calibration.json", lambda values: values.update(changes))
     refuse(folder, "calibration.json")
 
 
@@ -262,7 +258,7 @@ def test_a_json_file_that_is_far_too_large_is_not_read(model):
             file.truncate(2**40)  # takes no room on the disk
         if name != "config.json":
             seal(copy)
-        refuse(copy, name, "damaged" if name == "calibration.json" else "larger than")
+        refuse(copy, name, "larger than")
 
 
 @pytest.mark.parametrize("name", ["method", "config", "notes", "files"])
@@ -271,7 +267,6 @@ def test_a_description_of_another_form_is_refused(model, name, value):
     folder = model("br")
     file = folder / "config.json"
     write_sealed(file, json.loads(file.read_text()) | {name: value})
-    (folder / "calibration.json").unlink()
     if name == "method" and value == "x":
         refuse(folder, "'x'")
     else:

@@ -55,7 +55,7 @@ def _no_handle(trainer):
 
 @pytest.mark.parametrize("what", [_loss_without_number, _weight_without_number])
 @pytest.mark.parametrize("step", [1, 4, 6])
-def test_what_is_no_number_is_never_saved(train, fail_at_step, tmp_path, what, step):
+def test_a_state_that_is_not_finite_is_never_saved(train, fail_at_step, tmp_path, what, step):
     """Step 4 is the last of an epoch."""
     folder = tmp_path / "m.run"
     fail_at_step(step, what)

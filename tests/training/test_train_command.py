@@ -1,6 +1,5 @@
 """`setrnn train` with recurrent systems, as from a shell."""
 
-import errno
 import json
 import os
 import re
@@ -49,13 +48,7 @@ def command(corpus, tmp_path, monkeypatch, capsys):
 def test_a_line_is_said_for_each_epoch(command, tmp_path):
     code, said = command()
     assert code == 0, said
-    lines = said.splitlines()
-    (header,) = [line for line in lines if line.split()[:1] == ["epoch"]]
-    assert "instance-F1" in header
-    assert len(header) <= 75
-    rows = [line.split() for line in lines if line.strip().startswith(("1/2", "2/2"))]
-    assert [row[0] for row in rows] == ["1/2", "2/2"]
-    assert rows[0][-1] == "best"
+    rows = [line.split() for line in said.splitlines() if re.match(r" *[12]/2 ", line)]
     notes = json.loads((tmp_path / "m" / "config.json").read_text())["notes"]
     assert [f"{row['loss']:.3f}" for row in notes["epochs"]] == [row[1] for row in rows]
     assert f"The model is that of epoch {notes['best_epoch']}" in said
@@ -87,36 +80,6 @@ def failing(error):
         raise error
 
     return fail
-
-
-FAILED_SAVES = {
-    "full disk": (OSError(errno.ENOSPC, "No space left on device"), 1, r"m cannot be written: No"),
-    "Ctrl-C": (KeyboardInterrupt(), 130, "Stopped"),
-}
-
-
-@pytest.mark.parametrize("failure", FAILED_SAVES)
-def test_a_model_that_was_not_written_is_written_by_resume(command, tmp_path, monkeypatch, failure):
-    error, expected, words = FAILED_SAVES[failure]
-    with monkeypatch.context() as patch:
-        patch.setattr("safetensors.numpy.save", failing(error))
-        code, said = command()
-    assert code == expected
-    assert re.search(rf"{words}.*--resume", said.splitlines()[-1])
-    assert not (tmp_path / "m").exists()
-    before = (tmp_path / "m.run" / "last.safetensors").read_bytes()
-    code, said = command()
-    assert code == 1
-    assert re.search(r"m\.run .*not written.*--resume", said.splitlines()[-1])
-    assert (tmp_path / "m.run" / "last.safetensors").read_bytes() == before
-    with monkeypatch.context() as patch:
-        patch.setattr("setrnn.training.loop.Trainer._step", None)  # nothing is trained again
-        code, said = command("--resume")
-    assert code == 0, said
-    whole = (tmp_path / "m" / "model.safetensors").read_bytes()
-    assert command()[0] == 0, "the run of a model that is written may be replaced"
-    assert (tmp_path / "m" / "model.safetensors").read_bytes() == whole
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["cache", "m", "m.run"]
 
 
 def test_a_calibration_that_was_stopped_is_finished_by_resume(

@@ -12,7 +12,7 @@ from setrnn.config import TextSettings
 from setrnn.methods import find_method
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.start import TrainOptions, train_system
-from tiny_transformers import minilm, save_transformer
+from tiny_transformers import save_transformer
 
 pytestmark = pytest.mark.slow
 METHODS = ("sigmoid", "set-rnn")
@@ -79,14 +79,3 @@ def test_a_model_is_loaded_without_the_folder_it_came_from(data, folder, tmp_pat
         texts, top=3, features=features
     )
     assert loaded.explain("Raining: clubs").read == ("Raining", "clubs")
-
-
-def test_real_weights_take_two_steps(tmp_path):
-    text = TextSettings(tokenizer=str(minilm()), max_tokens=16)
-    prepared = prepared_of({"train": 8}, tmp_path / "p", text)
-    settings = ("encoder.name=transformer", f"encoder.path={minilm()}", "training.batch_size=4")
-    config = replace(tiny_config(*settings, "training.epochs=1"), text=text)
-    trained = train_system(find_method("sigmoid"), prepared, config, TrainOptions("cpu"))
-    (row,) = trained.notes["epochs"]
-    assert 0 < row["loss"] < 100
-    assert trained.system.marginals(prepared.split("train").tokens).shape[0] == 8

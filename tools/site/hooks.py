@@ -42,8 +42,6 @@ FROM_README = re.compile(r"<!-- README.md: (.+) -->")
 PICTURES = {".svg", ".png"}
 PROSE = re.compile(r"^(?! {4}).*$", re.MULTILINE)
 ROW = re.compile(r"^\|.*$", re.MULTILINE)
-CELL = re.compile(r"<td.*?</td>", re.DOTALL)
-LONG_CODE = re.compile(r"(?<=<code>)[^<]{31,}(?=</code>)")  # is wider than a column of a phone
 BOOSTED = {"Start here", "Guides", "Concepts"}  # a search finds what explains before what lists
 LANGUAGES = {".py": "python", ".toml": "toml", ".yaml": "yaml", ".json": "json"}
 
@@ -110,15 +108,6 @@ def on_page_markdown(
     return NAMED.sub(name, LINK.sub(change, markdown))
 
 
-def on_page_content(html: str, **_: Any) -> str:  # noqa: ANN401 (of mkdocs)
-    """Let long code in tables break after a separator or a space: names of tests, choices."""
-
-    def cut(code: re.Match[str]) -> str:
-        return re.sub(r"((?:::|[/|_])(?=\w)| )", r"\1<wbr>", code[0])
-
-    return CELL.sub(lambda cell: LONG_CODE.sub(cut, cell[0]), html)
-
-
 def boosted_pages(nav: Any) -> set[str]:  # noqa: ANN401 (of mkdocs)
     """Return the pages of the parts that a search should find first."""
     parts = [each for each in nav if BOOSTED & set(each)]
@@ -140,8 +129,7 @@ def resolve(here: str, link: str) -> tuple[str | None, str]:
     parts = urlsplit(link)
     if parts.scheme or parts.netloc or not parts.path:
         return None, ""
-    homes = {name: place for place, name in BESIDE.items()}
-    home = homes.get(here, f"docs/{here}")
+    home = next((place for place, name in BESIDE.items() if name == here), f"docs/{here}")
     target = posixpath.normpath(posixpath.join(posixpath.dirname(home), parts.path))
     return (target if (ROOT / target).exists() else None), parts.fragment
 
@@ -239,12 +227,11 @@ def from_readme(part: str) -> str:
         found = sections[0].split("\n", 1)[1]
     else:
         (found,) = [each for each in sections if each.startswith(f"## {part}\n")]
-    folder = f"{ROOT}/docs"
-    return LINK.sub(lambda link: _moved(link[0], folder), found).strip()
+    return LINK.sub(lambda link: _moved(link[0]), found).strip()
 
 
-def _moved(link: str, folder: str) -> str:
-    """Change a link of README.md to one from another folder."""
+def _moved(link: str) -> str:
+    """Change a link of README.md to one from docs/."""
     if urlsplit(link).scheme or link.startswith("#"):
         return link
-    return Path(os.path.relpath(ROOT / link, folder)).as_posix()
+    return Path(os.path.relpath(ROOT / link, ROOT / "docs")).as_posix()

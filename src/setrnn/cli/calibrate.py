@@ -60,9 +60,9 @@ def calibrate(
 ) -> None:
     """Calibrate a model's probabilities, and find which predictions to accept without review.
 
-    MODEL/calibration.json and the description in MODEL/README.md are written, and nothing else:
-    predict then writes calibrated probabilities and marks each row as accepted or not. Documents
-    that the model was trained on are refused.
+    The calibration is added to MODEL, whose weights stay as they are: predict then writes
+    calibrated probabilities and marks each row as accepted or not. Documents that the model was
+    trained on are refused.
     """
     _check_places(model, figure, json)
     tagger = load_model(model, device)

@@ -69,9 +69,6 @@ def compare(
     config: ConfigFile = None,
     settings: Settings = None,
     device: Device = "auto",
-    no_models: Annotated[
-        bool, option("Do not keep the trained models.", None, "--no-models")
-    ] = False,
     ray: Annotated[
         str | None,
         option(
@@ -105,7 +102,6 @@ def compare(
             config=config,
             settings=settings or [],
             device=device,
-            keep_models=not no_models,
             ray=ray,
             gpus_per_run=gpus_per_run,
             command=shlex.join(["setrnn", *sys.argv[1:]]),  # without the path of the program

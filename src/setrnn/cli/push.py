@@ -20,9 +20,6 @@ def push(
     private: Annotated[
         bool, option("Make a new repository on the hub private.", None, "--private")
     ] = False,
-    license: Annotated[  # noqa: A002 (the name that the hub has for it)
-        str | None, option("The licence of the model on the hub, such as mit.", "NAME")
-    ] = None,
 ) -> None:
     """Copy models to a folder or the Hugging Face hub, and from there.
 
@@ -37,5 +34,5 @@ def push(
     if same := {name for name in names if names.count(name) > 1}:
         raise ConfigError(f"Two models are named '{min(same)}'. Push them one after the other.")
     for model in models:
-        place = setrnn.push(model, to, private=private, license=license)
+        place = setrnn.push(model, to, private=private)
         note(f"Pushed {model} to {place}")

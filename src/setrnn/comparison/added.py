@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,8 @@ from setrnn.metrics import evaluate_sets, indicator_matrix
 from setrnn.tagging.trust.acceptance import reliability
 
 MAX_SHOWN = 3  # ids per message
-MAX_CHARACTERS = 80  # per name
 
-_NOT_IN_FILE_NAMES = '/\\:*?"<>|'
+_NAME = re.compile(r"\w[\w .+-]{0,79}")
 _ADVICE = 'Write one object per line: {"id": "...", "labels": ["..."]}.'
 
 
@@ -58,50 +58,26 @@ def parse_additions(texts: Sequence[str]) -> dict[str, Path]:
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Refuse names that cannot be file names or that are methods', and two rows of one name."""
+    """Refuse names that cannot be file names or are those of methods, and two rows of one name."""
     for name in names:
         if name.casefold() in METHODS:
             raise ConfigError(
                 f"'{name}' is a method of setrnn: choose another name for the row, such as "
                 f"my-{name}."
             )
-        is_plain = name.isprintable() and not set(name) & set(_NOT_IN_FILE_NAMES)
-        is_framed = name != name.strip() or name.startswith((".", "-"))
-        if not name or not is_plain or is_framed or len(name) > MAX_CHARACTERS:
+        if not _NAME.fullmatch(name):
             raise ConfigError(
-                f"'{printable(name[:MAX_CHARACTERS])}' cannot be the name of a row, since a file "
-                "is named after it. Use letters, digits, '-', '_' and '.'."
+                f"'{printable(name[:80])}' cannot be the name of a row, since a file is named "
+                "after it. Begin with a letter or digit, and use at most 80 of these, spaces, '.', "
+                "'+', '-' and '_'."
             )
     for name, n in Counter(each.casefold() for each in names).items():
         if n > 1:
             raise ConfigError(f"--add gives '{name}' twice: two runs with one name. Rename one.")
 
 
-def make_added_records(
-    comparison: Comparison, added: Mapping[str, Path], present: Iterable[Record] = ()
-) -> list[Record]:
-    """Return the record of each added file, by the names of their rows: see `check_names`.
-
-    `present` are the records of the comparison: predictions added before are read again if they
-    come from the same file.
-    """
-    by_name = {record.method.casefold(): record for record in present if record.is_added}
-    records = []
-    for name, file in added.items():
-        record = make_added_record(comparison, name, file)
-        before = by_name.get(name.casefold(), record)
-        if not any(before.treatment[key] == record.treatment[key] for key in ("file", "file_hash")):
-            raise ConfigError(
-                f"'{before.method}' was added already, from {before.treatment['file']}: two "
-                f"runs with one name. Choose another name for {file}, or remove "
-                f"runs/{before.name}.json."
-            )
-        records.append(record)
-    return records
-
-
 def make_added_record(comparison: Comparison, name: str, file: Path) -> Record:
-    """Read predictions, match them with the test documents, and score them.
+    """Read predictions, match them with the test documents, and score them: see `check_names`.
 
     A label that neither train nor test has is refused, since it is usually misspelt.
     """

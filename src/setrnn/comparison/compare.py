@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from setrnn.comparison.added import check_names, make_added_records
+from setrnn.comparison.added import check_names, make_added_record
 from setrnn.comparison.plan import (
     Pool,
     find_done,
@@ -71,7 +71,6 @@ QUICK_SETTINGS = {
 }
 QUICK_SEEDS, QUICK_JOBS = 1, 2
 PREPARED = "prepared"  # prepared data may be kept in the folder of the comparison too
-_SHARED = ("data_hash", "labels", "label_counts", "ids", "truth")  # the same in all runs
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,7 +122,6 @@ def compare(
     config: Config | str | Path | None = None,
     settings: Settings = (),
     device: str = "auto",
-    keep_models: bool = True,
     ray: str | None = None,
     gpus_per_run: float = 0.0,
     command: str | None = None,
@@ -158,7 +156,6 @@ def compare(
         settings: single settings by their dotted names, such as `{"training.epochs": 10}`, or as
             `["training.epochs=10"]`.
         device: where to compute: auto, cpu or cuda.
-        keep_models: keep the trained models in `out`.
         ray: run on a Ray cluster: "auto", "local" or its address. All nodes must see `out`, where
             the data is prepared then.
         gpus_per_run: the GPUs of each run on a Ray cluster, such as 0.25; 0: on the CPU.
@@ -184,7 +181,7 @@ def compare(
         raise ConfigError("quick has settings of its own: omit preset and config.")
     overrides = [*list_overrides(QUICK_SETTINGS if quick else ()), *list_overrides(settings)]
     config = read_settings(preset, config, overrides).config
-    names = find_methods(methods, keep_models)
+    names = find_methods(methods)
     source = make_source(data, valid, hierarchy, close_labels)
     folder = Path(out)
     files = {name: Path(file) for name, file in (added or {}).items()}
@@ -204,7 +201,6 @@ def compare(
         cache = folder / PREPARED  # all nodes see it
     source = make_comparable(source)
     prepared, config = open_training_data(source, config, overrides, cache, on_progress)
-    treatment = {"preset": preset, "settings": overrides, "budget_minutes": budget}
     n_seeds = seeds or (QUICK_SEEDS if quick else N_SEEDS)
     if not any(find_method(method).is_network for method in names):
         n_seeds = 1
@@ -213,14 +209,12 @@ def compare(
             prepared=prepared.folder.absolute(),
             folder=folder,
             method=method,
-            seed=seed,
             config=replace(config, seed=seed),
             device=device,
-            budget_seconds=None if budget is None else 60 * budget,
+            budget=budget,
             n_jobs=n_jobs,
-            keep_model=keep_models,
-            treatment=treatment,
-            needed=list_needed(method, seed, names) if keep_models else (),
+            treatment={"preset": preset, "settings": overrides},
+            needed=list_needed(method, seed, names),
         )
         for method in names
         for seed in list_seeds(method, n_seeds)
@@ -246,8 +240,8 @@ def _compare_in_folder(
     comparison = open_comparison(folder, prepared)
     records = load_records(folder, comparison)
     refuse_unequal_treatment(records, tasks[0])
-    for record in make_added_records(comparison, added, records):
-        record.save(folder)
+    for record in [make_added_record(comparison, *each) for each in added.items()]:
+        record.save(folder)  # once all are read
     if command not in comparison.commands:
         comparison = replace(comparison, commands=(*comparison.commands, command))
         comparison.save(folder)
@@ -335,8 +329,7 @@ def open_comparison(folder: Path, prepared: Prepared) -> Comparison:
         described.save(folder)
         return described
     comparison = Comparison.load(folder)
-    # The file may have been edited: its hash alone proves nothing.
-    if any(getattr(comparison, name) != getattr(described, name) for name in _SHARED):
+    if comparison.data_hash != described.data_hash:
         raise DataError(
             f"{folder} compares systems on other data ({comparison.data}), or on the same data "
             "with other text settings. Choose another --out."

@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any, TypeAlias
 
 import setrnn
 from setrnn.comparison.records import RUNS, Comparison, Record, run_name
-from setrnn.comparison.run import Task, run
+from setrnn.comparison.run import BUDGET, Task, begin_record, run
 from setrnn.config import flatten, to_dict
 from setrnn.errors import ConfigError, TrainingError, nearest_name
 from setrnn.methods import METHODS, find_method
@@ -36,23 +37,20 @@ from setrnn.training.pool import (
 )
 
 ALL, LATER = "all", "later"  # groups of methods
-BUDGET = "budget_minutes"  # in the treatment of a run
 
 Pool: TypeAlias = Callable[..., Generator[Ended, None, None]]  # such as `run_jobs`
 
 
-def find_methods(names: str | Sequence[str], keeps_models: bool = True) -> list[str]:
+def find_methods(names: str | Sequence[str]) -> list[str]:
     """Return the methods of "a,b,c" or of a list, in the order of the paper's tables.
 
-    "all" stands for the paper's systems and ours, "later" for those of later papers. A mixture
-    is made from kept models: without them, it is not in "all".
+    "all" stands for the paper's systems and ours, "later" for those of later papers.
     """
     if isinstance(names, str):
         names = names.split(",")
-    makable = [each for each in METHODS.values() if keeps_models or not each.is_mixture]
     groups = {
-        ALL: [each.name for each in makable if not each.is_later],
-        LATER: [each.name for each in makable if each.is_later],
+        ALL: [each.name for each in METHODS.values() if not each.is_later],
+        LATER: [each.name for each in METHODS.values() if each.is_later],
     }
     given = [name.strip() for name in names if name.strip()]
     wanted = [method for name in given for method in groups.get(name, [name])]
@@ -66,11 +64,6 @@ def find_methods(names: str | Sequence[str], keeps_models: bool = True) -> list[
     if mixtures and len(wanted) - len(mixtures) < 2:
         raise ConfigError(
             f"'{mixtures[0]}' mixes the other systems of the comparison: name at least two others."
-        )
-    if mixtures and not keeps_models:
-        raise ConfigError(
-            f"'{mixtures[0]}' is made from the models of the other systems: keep the models, or "
-            f"leave out {mixtures[0]}."
         )
     return [name for name in METHODS if name in wanted]
 
@@ -120,7 +113,7 @@ def find_done(records: Iterable[Record], tasks: Iterable[Task]) -> list[Record]:
 
 def refuse_unequal_treatment(records: Iterable[Record], task: Task) -> None:
     """Refuse to add a run to runs that had other settings, apart from the seed, or budgets."""
-    now = {**flatten(to_dict(task.config)), BUDGET: task.treatment[BUDGET]}
+    now = {**flatten(to_dict(task.config)), BUDGET: task.budget}
     for record in records:
         if record.failure is not None or record.is_added:
             continue
@@ -149,8 +142,7 @@ def run_tasks(
         _remove_checkpoints(record.name, folder)  # left if a process was killed just before
     names = {record.name for record in done}
     left = {task.name: task for task in tasks if task.name not in names}
-    costs = {name: METHODS[task.method].relative_cost for name, task in left.items()}
-    shares = dict.fromkeys(left, 0.0)  # that are done
+    shares = dict.fromkeys(left, 0.0)  # of each run that is done
     ended: list[Record] = []
 
     def count() -> str:
@@ -162,12 +154,11 @@ def run_tasks(
         if event is not None:
             shares[event.activity] = event.share
             on_progress(event)
-        n_done = sum(costs[name] * share for name, share in shares.items())
-        on_progress(Progress("runs", n_done, sum(costs.values()), "", count()))
+        on_progress(Progress("runs", sum(shares.values()), len(left), "", count()))
 
     if left:
         report()  # so that the bar of all runs is the first bar
-    with closing(pool(_make_jobs(left.values(), costs), on_progress=report)) as all_ended:
+    with closing(pool(_make_jobs(left), on_progress=report)) as all_ended:
         for each in all_ended:
             record = _keep(left[each.job.name], comparison, each)
             ended.append(record)
@@ -194,31 +185,18 @@ def _keep(task: Task, comparison: Comparison, ended: Ended) -> Record:
     if ended.failure is None:
         _remove_checkpoints(task.name, task.folder)
     else:
-        record = Record(
-            method=task.method,
-            seed=task.seed,
-            data_hash=comparison.data_hash,
-            own_rule=find_method(task.method).rule,
-            config=to_dict(task.config),
-            treatment=task.treatment,
-            failure=ended.failure,
-        )
+        record = replace(begin_record(task, comparison.data_hash), failure=ended.failure)
     record.save(task.folder)
     return record
 
 
-def _make_jobs(tasks: Iterable[Task], costs: Mapping[str, float]) -> list[Job]:
+def _make_jobs(tasks: Mapping[str, Task]) -> list[Job]:
     """Return one job per task, in descending order of expected time, with the jobs after it."""
     jobs = [
-        Job(
-            task.name,
-            partial(run, task),
-            task.folder / RUNS / f"{task.name}.log",
-            part_of="runs",
-            after=task.needed,
-        )
-        for task in tasks
+        Job(name, partial(run, task), task.folder / RUNS / f"{name}.log", "runs", task.needed)
+        for name, task in tasks.items()
     ]
+    costs = {name: METHODS[task.method].relative_cost for name, task in tasks.items()}
 
     def cost_to_the_end(job: Job) -> float:
         later = [costs[each.name] for each in jobs if job.name in each.after]

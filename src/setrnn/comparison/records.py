@@ -194,12 +194,11 @@ def load_record(file: Path) -> Record:
 def load_records(
     folder: Path, comparison: Comparison, on_damage: Callable[[str], None] = log.warning
 ) -> list[Record]:
-    """Read all records of a comparison; refuse other data, and two records of one run.
+    """Read all records of a comparison; refuse those of other data.
 
     A record that was not written completely is left out, as if the run was still to be done;
     `on_damage` is called with a message.
     """
-    found: dict[str, Path] = {}
     records = []
     for file in sorted((folder / RUNS).glob("*.json")):
         try:
@@ -214,9 +213,6 @@ def load_records(
             raise DataError(
                 f"{file} is a run on other data than {folder / COMPARISON_FILE}. Remove it."
             )
-        if record.name in found:
-            raise DataError(f"{file} and {found[record.name]} are both the run '{record.name}'.")
-        found[record.name] = file
         records.append(record)
     return records
 

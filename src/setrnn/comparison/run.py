@@ -40,6 +40,7 @@ from setrnn.tagging.learn.train import train_prepared
 from setrnn.tagging.tagger import Tagger, load
 from setrnn.training.start import Start, TrainOptions
 
+BUDGET = "budget_minutes"  # in the treatment of a run
 TRAINING_SHARE = 0.9  # of a run's time, roughly
 DIGITS = 5  # of probabilities in a record
 MOST_TIMED = 1_024  # test documents that are predicted again to measure the speed
@@ -52,25 +53,35 @@ class Task:
     prepared: Path  # the prepared data, with its word vectors
     folder: Path  # of the comparison
     method: str
-    seed: int
     config: Config  # with the seed
     device: str = "auto"
-    budget_seconds: float | None = None  # for training; then the best epoch so far counts
+    budget: float | None = None  # minutes of training; then the best epoch so far counts
     n_jobs: int = 1  # how many runs share the machine
-    keep_model: bool = True
-    treatment: Mapping[str, Any] = field(default_factory=dict)
+    treatment: Mapping[str, Any] = field(default_factory=dict)  # for the record
     needed: tuple[str, ...] = ()  # the runs whose models it mixes, or starts from
 
     @property
     def name(self) -> str:
         """The name of the run."""
-        return run_name(self.method, self.seed)
+        return run_name(self.method, self.config.seed)
 
     @property
     def run_folder(self) -> Path:
         """The folder of its checkpoints until it is done; other settings have another folder."""
         settings = settings_hash(to_dict(self.config))
         return self.folder / RUNS / f"{self.name}-{settings}.run"
+
+
+def begin_record(task: Task, data_hash: str) -> Record:
+    """Return what a record has before its run."""
+    return Record(
+        method=task.method,
+        seed=task.config.seed,
+        data_hash=data_hash,
+        own_rule=find_method(task.method).rule,
+        config=to_dict(task.config),
+        treatment={**task.treatment, BUDGET: task.budget, "needed": list(task.needed)},
+    )
 
 
 def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
@@ -101,18 +112,11 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
     epochs, weights = tagger.notes.get("epochs", []), tagger.system.arrays().values()
     training, is_gpu = task.config.training, tagger.system.device_name == "cuda"
     is_short = 0 < len(epochs) < training.epochs
-    was_cut = task.budget_seconds is not None and is_short and training.patience == 0
-    return Record(
-        method=task.method,
-        seed=task.seed,
-        data_hash=settings_hash(prepared.description),
-        own_rule=method.rule,
-        config=to_dict(task.config),
-        treatment={
-            **task.treatment,
-            "was_cut_by_budget": was_cut,
-            "needed": list(task.needed),
-        },
+    was_cut = task.budget is not None and is_short and training.patience == 0
+    record = begin_record(task, settings_hash(prepared.description))
+    return replace(
+        record,
+        treatment={**record.treatment, "was_cut_by_budget": was_cut},
         environment={
             **tagger.notes["versions"],
             "platform": platform.system(),
@@ -152,12 +156,11 @@ def _train(task: Task, method: Method, prepared: Prepared, on_progress: OnProgre
         run_folder=task.run_folder if method.is_network else None,
         resume=method.is_network,
         wait=True,  # for a run whose comparison was killed: it is about to stop
-        max_seconds=task.budget_seconds,
+        max_seconds=None if task.budget is None else 60 * task.budget,
         on_progress=on_progress,
         start=start,
     )
-    out = task.folder / MODELS / task.name if task.keep_model else None
-    return train_prepared(prepared, method, task.config, options, out)
+    return train_prepared(prepared, method, task.config, options, task.folder / MODELS / task.name)
 
 
 def _mix(task: Task, method: Method, prepared: Prepared, on_progress: OnProgress) -> Tagger:
@@ -169,8 +172,7 @@ def _mix(task: Task, method: Method, prepared: Prepared, on_progress: OnProgress
     tagger = mix(folders, prepared, split="valid", device=task.device, on_progress=on_progress)
     seconds = round(time.perf_counter() - start, 2)
     tagger = replace(tagger, notes={**tagger.notes, "training_seconds": seconds})
-    if task.keep_model:
-        tagger.save(task.folder / MODELS / task.name)
+    tagger.save(task.folder / MODELS / task.name)
     return tagger
 
 

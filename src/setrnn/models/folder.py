@@ -2,22 +2,19 @@
 
 model.safetensors   the learned arrays
 config.json         the method, its settings, the hierarchy of its labels if there is one, and the
-                    size and hash of the others
+                    size and hash of the others but README.md
 tokenizer.json      texts to ids; a mixture may also have tokenizer-1.json, tokenizer-2.json ...
 labels.json         the labels, in descending order of frequency
-calibration.json    optional: thresholds and other values fitted after training; it names the
-                    config.json that it belongs to, and is replaced alone
+calibration.json    optional: thresholds and other values fitted after training
 README.md           optional: a description for people; one that people have written is kept when
                     the model is saved or calibrated again
 
-The version of a model is the seal (a hash) of its config.json, with that of its calibration.json
-after a hyphen if there is one.
+The version of a model is the seal (a hash) of its config.json.
 """
 
 from __future__ import annotations
 
 import json
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -36,7 +33,6 @@ from setrnn.data.disk import (
     recovered,
     seal_file,
     temporary_folder,
-    whole_file,
     whole_folder,
 )
 from setrnn.data.hierarchy import Hierarchy
@@ -47,7 +43,7 @@ from setrnn.data.text.subwords import load_text_encoder
 from setrnn.data.text.words import TextEncoder
 from setrnn.errors import ConfigError, ModelError
 
-FORMAT = 2
+FORMAT = 3
 CONFIG, ARRAYS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 LABELS, CALIBRATION, README = "labels.json", "calibration.json", "README.md"
 FILES = (CONFIG, ARRAYS, TOKENIZER, "tokenizer-[1-9]*.json", LABELS, CALIBRATION, README)
@@ -133,15 +129,28 @@ def check_model_place(folder: Path) -> None:
         pass
 
 
-def save_model(folder: Path, model: SavedModel, way_out: str = "") -> str:
+def save_model(
+    folder: Path, model: SavedModel, way_out: str = "", *, replaced: str | None = None
+) -> str:
     """Write a model folder, and return its version.
 
-    An existing model is replaced, but not what people wrote about it.
+    An existing model is replaced, but not what people wrote about it. If it must have the version
+    `replaced` and no longer has it, nothing is written.
     """
+    refuse_other_folder(folder)
+    with locked(folder):
+        if replaced is not None and read_version(folder) != replaced:
+            raise ModelError(
+                f"{folder} has changed in the meantime: the calibration was not written. "
+                "Calibrate it again."
+            )
+        return _write_model(folder, model, way_out)
+
+
+def _write_model(folder: Path, model: SavedModel, way_out: str) -> str:
     from safetensors.numpy import save
 
-    refuse_other_folder(folder)
-    with locked(folder), whole_folder(folder, way_out) as temporary:
+    with whole_folder(folder, way_out) as temporary:
         if readme := choose_readme(folder / README, model.readme):
             (temporary / README).write_bytes(readme)
         arrays = {name: np.ascontiguousarray(array) for name, array in model.arrays.items()}
@@ -150,7 +159,10 @@ def save_model(folder: Path, model: SavedModel, way_out: str = "") -> str:
         for name, encoder in zip(tokenizers, model.encoder.parts, strict=True):
             encoder.save(temporary / name)
         model.labels.save(temporary / LABELS)
-        files = {name: seal_file(temporary / name) for name in (ARRAYS, *tokenizers, LABELS)}
+        sealed = [ARRAYS, *tokenizers, LABELS]
+        if model.calibration is not None:
+            (temporary / CALIBRATION).write_text(json.dumps(model.calibration, indent=1))
+            sealed.append(CALIBRATION)
         description = {
             "format": FORMAT,
             "setrnn": __version__,
@@ -159,45 +171,12 @@ def save_model(folder: Path, model: SavedModel, way_out: str = "") -> str:
             **({} if model.hierarchy is None else {HIERARCHY: model.hierarchy.as_dict()}),
             "config": to_dict(model.config),
             "notes": dict(model.notes),
-            "files": files,
+            "files": {name: seal_file(temporary / name) for name in sealed},
         }
         seal = description["seal"] = _seal(description)
         text = json.dumps(description, indent=2, ensure_ascii=False)
         (temporary / CONFIG).write_text(text, encoding="utf-8")
-        if model.calibration is None:
-            return seal
-        content, version = _write_calibration(model.calibration, seal)
-        (temporary / CALIBRATION).write_bytes(content)
-    return version
-
-
-def save_calibration(
-    folder: Path, calibration: Mapping[str, Any], read: str, readme: str = ""
-) -> str:
-    """Write calibration.json and README.md alone, and return the version of the model with them.
-
-    If the folder no longer holds the version that was read from it, nothing is written.
-    """
-    with locked(folder):
-        if read_version(folder) != read:
-            raise ModelError(
-                f"{folder} has changed in the meantime: the calibration was not written. "
-                "Calibrate it again."
-            )
-        content, version = _write_calibration(calibration, model_part(read))
-        _write_beside(folder / CALIBRATION, content)
-        if described := choose_readme(folder / README, readme):
-            _write_beside(folder / README, described)
-    return version
-
-
-def _write_beside(file: Path, content: bytes) -> None:
-    """Replace one file of a model; a new one is as private as the model."""
-    is_new = not file.exists()
-    with whole_file(file) as stream:
-        if is_new:
-            Path(stream.name).chmod(stat.S_IMODE((file.parent / CONFIG).stat().st_mode))
-        stream.write(content)
+    return seal
 
 
 def load_model(folder: Path) -> SavedModel:
@@ -209,24 +188,24 @@ def load_model(folder: Path) -> SavedModel:
 
 
 def read_version(folder: Path) -> str:
-    """Read which model and which calibration a folder holds; the arrays are not read."""
-    seal, found = read_description(recovered(folder))["seal"], _read_calibration(folder)
-    return str(seal) if found is None else f"{seal}-{found['seal']}"
-
-
-def model_part(version: str) -> str:
-    """Return the part of a version that is the model's, without its calibration."""
-    return version.partition("-")[0]
+    """Read which model a folder holds; the arrays are not read."""
+    return str(read_description(recovered(folder))["seal"])
 
 
 def read_calibration(folder: Path) -> Mapping[str, Any] | None:
     """Read the calibration alone, as plain JSON values; None if there is none."""
-    found = _read_calibration(folder)
-    return None if found is None else found["calibration"]
+    return _read_calibration(folder, read_description(recovered(folder))["files"])
+
+
+def _read_calibration(folder: Path, seals: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    if CALIBRATION not in seals:
+        return None
+    _check(folder / CALIBRATION, seals[CALIBRATION])
+    return _read_object(folder / CALIBRATION)
 
 
 def _read_model(folder: Path) -> SavedModel:
-    description, calibration = read_description(folder), _read_calibration(folder)
+    description = read_description(folder)
     try:
         kind = MixtureConfig if "members" in description["config"] else Config
         config = from_dict(kind, description["config"])
@@ -243,14 +222,6 @@ def _read_model(folder: Path) -> SavedModel:
         load_text_encoder(folder / name, text)
         for name, text in zip(tokenizers, config.texts, strict=True)
     ]
-    version = description["seal"]
-    if calibration is not None:
-        if calibration["model"] != version:
-            raise ModelError(
-                f"{folder / CALIBRATION} belongs to another model. Remove it, and calibrate this "
-                "model again."
-            )
-        version = f"{version}-{calibration['seal']}"
     return SavedModel(
         method=description["method"],
         config=config,
@@ -258,8 +229,8 @@ def _read_model(folder: Path) -> SavedModel:
         labels=LabelVocabulary.load(folder / LABELS),
         arrays=_load_arrays(folder / ARRAYS),
         notes=description["notes"],
-        calibration=None if calibration is None else calibration["calibration"],
-        version=version,
+        calibration=_read_calibration(folder, description["files"]),
+        version=description["seal"],
         rule=description.get("rule"),
         hierarchy=hierarchy,
     )
@@ -301,27 +272,6 @@ def read_description(folder: Path) -> dict[str, Any]:
     if not is_sound or description.get("seal") != _seal(description):
         raise _damaged(file)
     return description
-
-
-def _read_calibration(folder: Path) -> dict[str, Any] | None:
-    """Read calibration.json: the calibration, the seal of its model, and its own."""
-    file = folder / CALIBRATION
-    try:
-        values = _read_object(file)
-    except FileNotFoundError:
-        return None
-    except ModelError:
-        values = {}
-    if not {"model", "calibration"} <= values.keys() or values.get("seal") != _seal(values):
-        raise ModelError(f"{file} is damaged. Remove it, and calibrate the model again.")
-    return values
-
-
-def _write_calibration(calibration: Mapping[str, Any], model: str) -> tuple[bytes, str]:
-    """Return the content of calibration.json, and the version of the model with it."""
-    values = {"model": model, "calibration": dict(calibration)}
-    seal = _seal(values)
-    return json.dumps({**values, "seal": seal}, indent=1).encode(), f"{model}-{seal}"
 
 
 def _seal(values: Mapping[str, Any]) -> str:

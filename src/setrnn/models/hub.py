@@ -120,13 +120,7 @@ def download(place: str | Path) -> Path:
         return Path(api.snapshot_download(name, revision=folder.name, allow_patterns=[*FILES]))
 
 
-def push(
-    model: str | Path | Tagger,
-    to: str | Path,
-    *,
-    private: bool = False,
-    license: str | None = None,  # noqa: A002 (the name that the hub has for it)
-) -> str:
+def push(model: str | Path | Tagger, to: str | Path, *, private: bool = False) -> str:
     """Copy a model to a folder or to the Hugging Face hub; return its place.
 
     The copy is whole or not there. It holds the files of a model, and nothing else. `setrnn.load`
@@ -137,7 +131,6 @@ def push(
         to: a folder or `hub:OWNER/NAME`, which is made if it does not exist. With `@VERSION`, the
             version gets this tag on the hub. At the end, `/` adds the model's name.
         private: whether a repository that is made on the hub is private.
-        license: the licence of the model on the hub, such as "mit"; none if not given.
 
     Example:
         >>> import setrnn
@@ -155,9 +148,9 @@ def push(
         with tempfile.TemporaryDirectory(prefix="setrnn-") as temporary:
             folder = Path(temporary) / "model"
             _copy(model, folder)
-            return _upload(target, folder, private, license)
-    if private or license is not None:
-        raise ConfigError(f"private and license are for the hub: {target} is a folder.")
+            return _upload(target, folder, private)
+    if private:
+        raise ConfigError(f"private is for the hub: {target} is a folder.")
     check_model_place(Path(target))
     _copy(model, Path(target))
     return target
@@ -174,13 +167,13 @@ def _copy(model: str | Path | Tagger, folder: Path) -> None:
         save_model(folder, replace(saved, readme=text))
 
 
-def _upload(place: str, folder: Path, private: bool, license_name: str | None) -> str:
+def _upload(place: str, folder: Path, private: bool) -> str:
     """Send a model to the hub as one commit, all of it or nothing; return its address.
 
     `upload_folder` may make several commits.
     """
     name, tag = split_place(place)
-    saved = load_model(folder)
+    method = read_description(folder)["method"]
     with _connected(place, "Pushing") as api:
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
@@ -209,10 +202,10 @@ def _upload(place: str, folder: Path, private: bool, license_name: str | None) -
             )
         if not info.private:
             log.info(
-                f"{address} is public. Anyone can read its {len(saved.labels):,} labels, words "
-                "of the texts, and the label sets and hashes of documents it was trained on."
+                f"{address} is public. Anyone can read its labels, words of the texts, and the "
+                "label sets and hashes of documents it was trained on."
             )
-        _write_card(folder / README, read(README) if README in there else b"", name, license_name)
+        _write_card(folder / README, read(README) if README in there else b"", name)
         files = {each.name: each for each in sorted(folder.iterdir())}
         commit = api.create_commit(
             name,
@@ -220,7 +213,7 @@ def _upload(place: str, folder: Path, private: bool, license_name: str | None) -
                 *(CommitOperationAdd(file, path) for file, path in files.items()),
                 *(CommitOperationDelete(file) for file in sorted(ours - files.keys())),
             ],
-            commit_message=f"Push a {saved.method} model by setrnn {__version__}",
+            commit_message=f"Push a {method} model by setrnn {__version__}",
             parent_commit=info.sha,
         )
         if tag is not None:
@@ -228,11 +221,11 @@ def _upload(place: str, folder: Path, private: bool, license_name: str | None) -
         return f"{api.endpoint}/{name}"
 
 
-def _write_card(file: Path, old: bytes, name: str, license_name: str | None) -> None:
+def _write_card(file: Path, old: bytes, name: str) -> None:
     """Write the README.md for the hub into a folder, with the header that the hub reads.
 
     What a person has written, in the folder or else on the hub, stays; so does what people have
-    added to the header on the hub, such as a licence.
+    added to the headers, such as a licence.
     """
     from huggingface_hub import ModelCard, ModelCardData
 
@@ -247,10 +240,8 @@ def _write_card(file: Path, old: bytes, name: str, license_name: str | None) -> 
         for each in texts
     )
     kept = {"pipeline_tag": "text-classification", **before.data.to_dict(), **card.data.to_dict()}
-    kept |= {"library_name": "setrnn", "model_name": name.rpartition("/")[2]}
+    kept["library_name"] = "setrnn"
     kept["tags"] = list(dict.fromkeys([*TAGS, *(kept.get("tags") or ())]))
-    if license_name is not None:
-        kept["license"] = license_name
     body, usage = card.text.strip(), f'setrnn.load("{PREFIX}{name}")'
     if not is_written(chosen) and usage not in body:
         lines = ["import setrnn", "", f"tagger = {usage}", 'tagger.tag(["A text to tag."])']
@@ -294,7 +285,7 @@ def _explain(error: Exception, place: str | Path, doing: str) -> str:
     if status in (409, 412):
         return f"{address} has changed in the meantime: nothing was written. Push again."
     text = str(error.__cause__ or error).strip() or type(error).__name__
-    if token := get_token():
+    if token := get_token():  # a header that is refused is quoted
         text = text.replace(token, "TOKEN")
     line = printable(text.splitlines()[0][:160]).rstrip(".: ")
     if doing == "Pushing":

@@ -24,7 +24,7 @@ from setrnn.data.text_hashes import Hashes, join_hashes
 from setrnn.errors import ConfigError, ModelError
 from setrnn.methods import METHODS, find_method
 from setrnn.models.card import write_readme
-from setrnn.models.folder import CALIBRATION, SavedModel, load_model, save_calibration, save_model
+from setrnn.models.folder import CALIBRATION, SavedModel, load_model, save_model
 from setrnn.models.hub import open_place, require_folder
 from setrnn.systems.closure import Closure
 from setrnn.systems.dependencies import Dependencies
@@ -284,10 +284,11 @@ class TrainedModel:
         """Write the model folder, whole or not at all."""
         self.saved_to(Path(folder))
 
-    def saved_to(self, folder: Path, way_out: str = "") -> Self:
+    def saved_to(self, folder: Path, way_out: str = "", *, replaced: str | None = None) -> Self:
         """Write the model folder, and return the tagger with the version that is there now.
 
-        The way out is what a message adds if the folder cannot be written.
+        The way out is what a message adds if the folder cannot be written. If the folder must have
+        the version `replaced` and no longer has it, nothing is written.
         """
         arrays = self.system.arrays()
         if self.seen_sets is not None:
@@ -307,10 +308,11 @@ class TrainedModel:
             readme=self._readme(),
             hierarchy=self.hierarchy,
         )
-        return replace(self, version=save_model(folder, saved, way_out))
+        version = save_model(folder, saved, way_out, replaced=replaced)
+        return replace(self, version=version)
 
     def save_calibration(self, folder: str | Path) -> Self:
-        """Write only the calibration and the README.md, into the folder of the tagger.
+        """Write the calibration into the folder of the tagger.
 
         Return the tagger with the version that is there now. If the model or its calibration has
         changed since it was read, ModelError is raised and nothing is written.
@@ -327,9 +329,7 @@ class TrainedModel:
         if not self.version:
             raise ConfigError("The tagger is not in a folder yet. Write all of it: Tagger.save.")
         require_folder(folder, "Calibrating")
-        values = self.calibration.as_dict()
-        version = save_calibration(Path(folder), values, self.version, self._readme())
-        return replace(self, version=version)
+        return self.saved_to(Path(folder), replaced=self.version)
 
     def _readme(self) -> str:
         """Return the README.md; empty if the notes are damaged, which must not lose a model."""

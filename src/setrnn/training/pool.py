@@ -20,7 +20,6 @@ from setrnn.errors import SetRNNError, find_memory_problem, is_full_gpu
 from setrnn.progress import OnProgress, Progress, ignore_progress, log
 
 TICK = 1.0  # seconds after which a wait ends, so that Ctrl-C is heard on every system
-MIN_PAUSE = 0.2  # seconds between two messages of a job that say the same
 LEAVING_SECONDS = 30.0  # a process that has sent its result is killed after them
 STOPPING_SECONDS = 120.0  # a process that was asked to stop is killed after them
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
@@ -223,24 +222,10 @@ def _work(job: Job, messages: Connection) -> None:
             os.dup2(log.fileno(), stream)
     with suppress(KeyboardInterrupt):
         try:
-            value = job.work(_send_progress(messages))
+            value = job.work(lambda event: messages.send(("progress", event)))
         except Exception as error:  # noqa: BLE001 (any error is the failure of this job alone)
             traceback.print_exc(file=sys.stderr)
             sys.stderr.flush()
             messages.send(("failure", describe_error(error)))
         else:
             messages.send(("value", value))
-
-
-def _send_progress(messages: Connection) -> OnProgress:
-    """Send progress to the parent, at most every MIN_PAUSE seconds unless the words change."""
-    last_words, last_time = ("", ""), 0.0
-
-    def send(event: Progress) -> None:
-        nonlocal last_words, last_time
-        now, words = time.monotonic(), (event.activity, event.detail)
-        if words != last_words or now - last_time >= MIN_PAUSE:
-            last_words, last_time = words, now
-            messages.send(("progress", event))
-
-    return send
