@@ -23,7 +23,8 @@ class LabelWords:
 
     Of a network, this is its label evidence: what a word adds to the score of the label by itself,
     at every step. Of a classical system, it is what a word adds to the log-odds of the label, and
-    what a pair of words adds is divided between the two.
+    what a pair of words adds is divided between the two. Of a mixture, it is the weighted sum over
+    its members.
     """
 
     label: str
@@ -113,8 +114,8 @@ class Explanation:
     # Of the labels of the explained set, then of the most probable others.
     label_words: tuple[LabelWords, ...] = ()
     reads_subwords: bool = False
-    member: str = ""  # of a mixture: the method of the member that words and sets are of
-    note: str = ""  # of a mixture: which member that is
+    member: str = ""  # of a mixture: the member that the sequences and the steps are of
+    note: str = ""  # of a mixture: the weight of each member, and what it shows
 
     @property
     def predicted(self) -> NamedSet:
