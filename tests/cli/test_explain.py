@@ -30,7 +30,7 @@ def test_sequences_sets_and_words_are_shown(setrnn, model, taggers):
     assert f"{len(found.steps)}   STOP" in result.out
     words = result.out.replace(" (unknown)", "").replace(" x2", "")
     for step in found.steps:
-        first = found.attended(step, 1)[0]
+        first = found.words_for(step, 1)[0]
         assert f"{first.text} {first.weight:.2f}" in words
     assert "2,500" in result.out
     above = result.out[: result.out.index("The most probable sequences")]

@@ -68,9 +68,10 @@ def test_token_ids_are_explained_as_their_text_is(recurrent, test_texts, test_fe
 def test_the_steps_multiply_to_the_probability_of_the_order(recurrent, test_texts):
     for text in test_texts[:8]:
         found = recurrent.explain(text)
-        assert set(found.order) == set(found.predicted.labels)
-        assert [step.label for step in found.steps] == [*found.order, None]
-        same = [each.probability for each in found.sequences if each.labels == found.order]
+        *order, stop = (step.label for step in found.steps)
+        assert stop is None
+        assert set(order) == set(found.predicted.labels)
+        same = [each.probability for each in found.sequences if each.labels == tuple(order)]
         if same:  # the best order is found by the search over all labels, too
             assert found.order_probability == pytest.approx(same[0], rel=1e-4)
         assert found.order_probability <= found.predicted.probability * (1 + 1e-4)
@@ -132,11 +133,11 @@ def test_the_attention_of_a_step_is_shared_out_among_what_was_read(recurrent):
     for step in found.steps:
         assert len(step.weights) == len(found.read)
         assert sum(step.weights) == pytest.approx(1, abs=1e-5)
-        attended = found.attended(step, 1000)
+        attended = found.words_for(step, 1000)
         assert sum(word.weight for word in attended) == pytest.approx(1, abs=1e-5)
         weights = [word.weight for word in attended]
         assert weights == sorted(weights, reverse=True)
-        assert found.attended(step, 2) == attended[:2]
+        assert found.words_for(step, 2) == attended[:2]
 
 
 def test_every_word_stands_where_it_is_written_and_its_fate_is_told(taggers):

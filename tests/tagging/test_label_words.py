@@ -157,7 +157,7 @@ def test_a_transformer_is_explained_by_words(transformer):
     for step in found.steps:
         assert len(step.weights) == len(found.read)
         assert 0 < sum(step.weights) < 1  # the rest is on punctuation and special tokens
-        assert "the" not in {word.text.lower() for word in found.attended(step, 99)}
+        assert "the" not in {word.text.lower() for word in found.words_for(step, 99)}
     assert bool(found.steps) == transformer.system.emits_sequences
     notes = " ".join(found.reading_notes())
     assert "2 stop words read" in notes

@@ -253,8 +253,10 @@ def _explain(
 def _describe(members: Sequence[_Member], recurrent: _Member | None) -> str:
     """Describe what the members of a mixture have in its explanation."""
     ranked = sorted(members, key=lambda each: -each.weight)
-    shown = [each for each in ranked if _shows_words(each.tagger.system)]
-    silent = [each for each in ranked if each not in shown]
+    shown, silent = (
+        [each for each in ranked if _shows_words(each.tagger.system) == wanted]
+        for wanted in (True, False)
+    )
 
     def name(some: Sequence[_Member]) -> str:
         return ", ".join(f"{each.tagger.method} ({each.weight:.2f})" for each in some)
@@ -275,7 +277,7 @@ def _find_recurrent(members: Sequence[_Member], n_labels: int) -> _Member | None
         each
         for each in members
         if isinstance(each.tagger.system, RecurrentSystem)
-        and (n_labels <= each.tagger.system.config.model.max_labels or len(members) == 1)
+        and n_labels <= each.tagger.system.config.model.max_labels
     ]
     return max(able, key=lambda each: each.weight, default=None)
 
