@@ -109,13 +109,6 @@ def test_score_equals_scikit_learns_f1_of_samples_in_both_forms(fitted):
     assert 0 < fitted.score(NEW_TEXTS, label_sets) < 1
 
 
-def test_a_label_not_seen_in_training_counts_as_missed():
-    classifier = classical().fit(FEW_TEXTS, FEW_SETS)
-    assert classifier.score(FEW_TEXTS, FEW_SETS) == 1
-    missed = classifier.score(FEW_TEXTS, [{"red", "fruit", "new"}, *FEW_SETS[1:]])
-    assert missed == pytest.approx((4 + 4 / 5) / 5)
-
-
 def test_score_refuses_other_columns_than_those_of_fit(fitted):
     with pytest.raises(DataError, match="y has 3 columns, but the classifier was fitted with"):
         fitted.score(NEW_TEXTS, np.zeros((len(NEW_TEXTS), 3)))
@@ -158,17 +151,6 @@ def test_bad_parameters_are_refused_by_fit_and_not_before(parameters, message):
     classifier = SetRNNClassifier(**parameters)
     with pytest.raises(ConfigError, match=message):
         classifier.fit(FEW_TEXTS, FEW_SETS)
-
-
-@pytest.mark.parametrize("l1", [0.25, np.float32(0.25)])
-def test_settings_reach_the_config(l1):
-    settings = {"classical.l1": l1, "text.stop_words": "none", "text.max_words": np.int64(9)}
-    tagger = SetRNNClassifier("pcc", settings=settings, random_state=7).fit(["a b"], [()]).tagger_
-    assert tagger.method == "pcc"
-    assert tagger.config.classical.l1 == 0.25
-    assert tagger.config.text.stop_words == "none"
-    assert tagger.config.text.max_words == 9
-    assert tagger.config.seed == 7
 
 
 @pytest.mark.parametrize("name", ["predict", "predict_proba", "predict_sets", "save"])

@@ -29,7 +29,7 @@ from setrnn.tagging.measures import (
     score_labels,
 )
 from setrnn.tagging.prediction import Prediction
-from setrnn.tagging.tagger import Tagger, TagOptions, check_tagger, count_for_all
+from setrnn.tagging.tagger import Tagger, TagOptions, check_tagger, count_by_source
 from setrnn.tagging.trust.acceptance import MIN_SHOWN, label_reliability, reliability
 
 MIN_LOG_PROB = float(np.log(1e-12))  # so that one impossible set does not decide the mean
@@ -163,7 +163,7 @@ def measure_rules(
     that of the model.
     """
     names, options = tagger.labels.names, [tagger.resolve(rule, limits=limits) for rule in rules]
-    n_sets, found = count_for_all(options), {each.rule: _Found(each) for each in options}
+    n_sets, found = count_by_source(options), {each.rule: _Found(each) for each in options}
     limits_of = {each.rule: each.limits for each in options}
     label_sets: list[tuple[str, ...]] = []
     log_probs: list[float | None] = []
