@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -150,7 +150,8 @@ def measure_rules(
     """
     names, options = tagger.labels.names, [tagger.resolve(rule, limits=limits) for rule in rules]
     n_sets, limits_of = count_by_source(options), {each.rule: each.limits for each in options}
-    found = {each.rule: _Predicted() for each in options}
+    predictions: dict[str, list[Prediction]] = {each.rule: [] for each in options}
+    own_probs: dict[str, list[float]] = {each.rule: [] for each in options}
     label_sets: list[tuple[str, ...]] = []
     log_probs: list[float | None] = []
     unknown, missing, shown, seconds = [], [], [], 0.0
@@ -160,9 +161,9 @@ def measure_rules(
         true_sets = _ask_for_true_sets(tagger, batch)
         chosen = search.choose_all(limits_of, tagger.thresholds, [true_sets])
         for each in options:
-            sets, by_rule = chosen[each.rule], found[each.rule]
-            by_rule.predictions.extend(tagger.name_chosen(search, each, sets))
-            by_rule.raw_probabilities.extend(map(to_probability, sets.log_probs))
+            sets = chosen[each.rule]
+            predictions[each.rule].extend(tagger.name_chosen(search, each, sets))
+            own_probs[each.rule].extend(map(to_probability, sets.log_probs))
         seconds += time.perf_counter() - start
         truth = indicator_matrices(batch.labels, [()] * len(batch.labels), names).truth
         own = tagger.label_marginals(batch.tokens, search.many_sets(), calibrated=False)
@@ -196,23 +197,16 @@ def measure_rules(
     all_marks = scipy.sparse.csr_array(scipy.sparse.vstack(unknown))
     tree = hierarchy or tagger.hierarchy
     return {
-        rule: _measure(tagger, rule, each, label_sets, all_marks, tree, shared)
-        for rule, each in found.items()
+        rule: _measure(tagger, rule, found, own_probs[rule], label_sets, all_marks, tree, shared)
+        for rule, found in predictions.items()
     }
-
-
-@dataclass
-class _Predicted:
-    """The predictions by one rule, collected batch by batch."""
-
-    predictions: list[Prediction] = field(default_factory=list)
-    raw_probabilities: list[float] = field(default_factory=list)  # the model's own
 
 
 def _measure(
     tagger: Tagger,
     rule: str,
-    found: _Predicted,
+    predictions: Sequence[Prediction],
+    own_probs: Sequence[float],
     truth: LabelSets,
     unknown: Any,  # noqa: ANN401 (sparse)
     hierarchy: Hierarchy | None,
@@ -225,16 +219,17 @@ def _measure(
     Args:
         tagger: the model.
         rule: the rule.
-        found: its predictions.
+        predictions: the predictions by it.
+        own_probs: the model's own probabilities of the predicted sets.
         truth: the true sets.
         unknown: marks the labels that are not known, (n, L).
         hierarchy: what the hierarchical measures go by.
         shared: the measures that do not depend on the rule.
     """
-    names, predictions = tagger.labels.names, found.predictions
+    names = tagger.labels.names
     complete = np.flatnonzero(np.diff(unknown.indptr) == 0).tolist()
     unknown = unknown if unknown.nnz else None
-    probs = np.array([[each.probability for each in predictions], found.raw_probabilities])
+    probs = np.array([[each.probability for each in predictions], own_probs])
     whole = [predictions[row] for row in complete]
     true_sets, found_sets = [truth[row] for row in complete], [each.labels for each in whole]
     pairs = zip(true_sets, found_sets, strict=True)
