@@ -1,4 +1,3 @@
-import copy
 import pickle
 import tempfile
 import warnings
@@ -25,12 +24,8 @@ from sklearn.metrics import f1_score
 import setrnn
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS
+from setrnn.systems.limits import Limits
 from setrnn.tagging.estimator import SetRNNClassifier
-
-
-def clone_with_rule(classifier, rule):
-    """Return the same fitted classifier, which predicts by another rule."""
-    return copy.copy(classifier).set_params(rule=rule)
 
 
 @pytest.fixture(scope="module")
@@ -123,9 +118,8 @@ def test_features_are_learned_and_used():
     predicted = classifier.predict_sets(["report"] * 2, features=[{"sea"}, {"land"}])
     assert [prediction.labels for prediction in predicted] == [("ship",), ("train",)]
     assert classifier.score(texts, label_sets, features=features) == 1
-    # Without a feature, both labels are the best guess in F1: 2/3 for each text.
-    assert classifier.score(texts, label_sets) == pytest.approx(2 / 3)
-    assert clone_with_rule(classifier, "set").score(texts, label_sets) == 0.5
+    # Without a feature, either label is plausible, and both together are not.
+    assert classifier.score(texts, label_sets) == 0.5
     assert classifier.predict(texts, features).sum() == 8
     assert classifier.predict_proba(texts, features)[0, 0] > 0.5
     with pytest.raises(DataError, match="features must have a row for each text"):
@@ -167,7 +161,7 @@ def test_an_unfitted_classifier_says_so(name):
 def test_the_rule_is_that_of_the_measure(metric, rule):
     classifier = classical(settings={"training.metric": metric}).fit(TEXTS, LABEL_SETS)
     found = classifier.predict_sets(NEW_TEXTS)
-    assert found == classifier.tagger_.tag(NEW_TEXTS, rule, top=3)
+    assert found == classifier.tagger_.tag(NEW_TEXTS, rule, top=3, limits=Limits(free=False))
 
 
 def test_a_saved_model_predicts_by_the_rule_of_the_classifier(tmp_path):
