@@ -30,7 +30,7 @@ def test_sequences_sets_and_words_are_shown(setrnn, model, taggers):
     assert f"{len(found.steps)}   STOP" in result.out
     words = result.out.replace(" (unknown)", "").replace(" x2", "")
     for step in found.steps:
-        first = found.attended(step, 1)[0]
+        first = found.words_for(step, 1)[0]
         assert f"{first.text} {first.weight:.2f}" in words
     assert "2,500" in result.out
     above = result.out[: result.out.index("The most probable sequences")]
@@ -51,6 +51,16 @@ def test_independent_labels_are_explained_by_their_words_and_sets(setrnn, tagger
     assert "step" not in result.out
     assert "sequence" not in result.out
     assert "Step by step" not in page.read_text()
+
+
+def test_a_mixture_names_the_member_of_its_sequences(setrnn, taggers, tmp_path):
+    taggers["mixture"].save(tmp_path / "mixture")
+    result = setrnn("explain", tmp_path / "mixture", "--text", TEXT, "--rule", "set")
+    assert result.code == 0, result.err
+    found = taggers["mixture"].explain(TEXT, rule="set")
+    assert "The most probable sequences, by its member set-rnn" in result.out
+    assert "The most probable sets; the predicted one is the most probable set" in result.out
+    assert f"{found.predicted.probability:.4f}" in result.out
 
 
 def test_features_are_separated_by_commas_or_repeated(setrnn, model):

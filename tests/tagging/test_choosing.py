@@ -10,7 +10,7 @@ import setrnn
 from setrnn.data.cache import Source
 from setrnn.data.read import write_examples
 from setrnn.errors import ConfigError, DataError
-from setrnn.tagging.choose import take_apart
+from setrnn.tagging.choose import choose_distinct
 
 
 @pytest.fixture(scope="module")
@@ -74,14 +74,14 @@ def test_bad_rows_are_skipped_if_asked(taggers, pool, tmp_path, notes):
 def test_sure_documents_come_last_and_equal_ones_are_not_taken_together():
     """Rows 0 and 1 are the same text, row 2 is another one, row 3 is certain."""
     words = sparse.csr_matrix([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
-    assert take_apart(np.array([0.9, 0.9, 0.5, 0.0]), words, 4) == [0, 2, 1, 3]
+    assert choose_distinct(np.array([0.9, 0.9, 0.5, 0.0]), words, 4) == [0, 2, 1, 3]
 
 
 def test_similar_documents_count_less():
     """The cosine to the first is 0.8: 0.6 * (1 - 0.64) is less than 0.3."""
     words = sparse.csr_matrix([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
-    assert take_apart(np.array([0.9, 0.6, 0.3]), words, 2) == [0, 2]
-    assert take_apart(np.array([0.9, 0.9, 0.3]), words, 2) == [0, 1]
+    assert choose_distinct(np.array([0.9, 0.6, 0.3]), words, 2) == [0, 2]
+    assert choose_distinct(np.array([0.9, 0.9, 0.3]), words, 2) == [0, 1]
 
 
 def test_the_expected_f1_is_that_of_certain_labels(taggers, pool):

@@ -114,6 +114,8 @@ def test_what_is_wrong_is_found_by_its_place_among_all_texts(taggers, monkeypatc
     monkeypatch.setattr(trained_model, "BATCH", 2)
     with pytest.raises(DataError, match="Text 3: the model has no label"):
         taggers["br"].complete(["a"] * 5, [[], [], [], ["nonsense"], []])
+    with pytest.raises(DataError, match="Text 3"):
+        list(taggers["br"].tag_stream((each, ()) for each in ["a", "b", "c", None, "e"]))
 
 
 def test_more_present_labels_than_a_network_can_emit_are_refused(taggers):

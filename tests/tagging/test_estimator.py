@@ -1,4 +1,3 @@
-import copy
 import pickle
 import tempfile
 import warnings
@@ -27,11 +26,6 @@ from setrnn import Limits
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS
 from setrnn.tagging.estimator import SetRNNClassifier
-
-
-def clone_with_rule(classifier, rule):
-    """Return the same fitted classifier, which predicts by another rule."""
-    return copy.copy(classifier).set_params(rule=rule)
 
 
 @pytest.fixture(scope="module")
@@ -110,13 +104,6 @@ def test_score_equals_scikit_learns_f1_of_samples_in_both_forms(fitted):
     assert 0 < fitted.score(NEW_TEXTS, label_sets) < 1
 
 
-def test_a_label_not_seen_in_training_counts_as_missed():
-    classifier = classical().fit(FEW_TEXTS, FEW_SETS)
-    assert classifier.score(FEW_TEXTS, FEW_SETS) == 1
-    missed = classifier.score(FEW_TEXTS, [{"red", "fruit", "new"}, *FEW_SETS[1:]])
-    assert missed == pytest.approx((4 + 4 / 5) / 5)
-
-
 def test_score_refuses_other_columns_than_those_of_fit(fitted):
     with pytest.raises(DataError, match="y has 3 columns, but the classifier was fitted with"):
         fitted.score(NEW_TEXTS, np.zeros((len(NEW_TEXTS), 3)))
@@ -163,17 +150,6 @@ def test_bad_parameters_are_refused_by_fit_and_not_before(parameters, message):
         classifier.fit(FEW_TEXTS, FEW_SETS)
 
 
-@pytest.mark.parametrize("l1", [0.25, np.float32(0.25)])
-def test_settings_reach_the_config(l1):
-    settings = {"classical.l1": l1, "text.stop_words": "none", "text.max_words": np.int64(9)}
-    tagger = SetRNNClassifier("pcc", settings=settings, random_state=7).fit(["a b"], [()]).tagger_
-    assert tagger.method == "pcc"
-    assert tagger.config.classical.l1 == 0.25
-    assert tagger.config.text.stop_words == "none"
-    assert tagger.config.text.max_words == 9
-    assert tagger.config.seed == 7
-
-
 @pytest.mark.parametrize("name", ["predict", "predict_proba", "predict_sets", "save"])
 def test_an_unfitted_classifier_says_so(name):
     with pytest.raises(NotFittedError):
@@ -188,8 +164,7 @@ def test_an_unfitted_classifier_says_so(name):
 def test_the_rule_is_that_of_the_measure(metric, rule):
     classifier = classical(settings={"training.metric": metric}).fit(TEXTS, LABEL_SETS)
     found = classifier.predict_sets(NEW_TEXTS)
-    plausible = Limits(free=False)
-    assert found == classifier.tagger_.tag(NEW_TEXTS, rule, top=3, limits=plausible)
+    assert found == classifier.tagger_.tag(NEW_TEXTS, rule, top=3, limits=Limits(free=False))
 
 
 def test_a_saved_model_predicts_by_the_rule_of_the_classifier(tmp_path):

@@ -52,7 +52,7 @@ def test_rules_measured_together_are_those_measured_one_by_one(tagger, small_pre
         expected = [each.labels for each in calibrated.tag_tokens(batches[0][0], rule)]
         assert [each.labels for each in found.predictions] == expected
         assert [each.labels for each in alone.predictions] == expected
-        one, other = (varying(each.evaluation) for each in (found, alone))
+        one, other = (varying(each) for each in (found, alone))
         assert one == pytest.approx(other, rel=1e-5, abs=1e-8)
 
 

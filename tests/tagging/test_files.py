@@ -104,7 +104,7 @@ def test_the_same_call_tags_what_is_missing(model, news, tmp_path, here, n_chunk
 def test_another_run_is_refused_in_a_begun_folder(model, taggers, news, tmp_path, here):
     out = tmp_path / "tags"
     tag(model, news, out)
-    for other in ({"top": 3}, {"chunk_rows": 7}, {"rule": "f1"}, {"format_out": "csv"}):
+    for other in ({"top": 3}, {"chunk_rows": 7}, {"rule": "f1"}):
         with pytest.raises(DataError, match="begun with another"):
             tag(model, news, out, **other)
     taggers["pcc"].save(tmp_path / "pcc")
@@ -132,20 +132,18 @@ def test_bad_rows_stop_or_are_counted(model, tmp_path, here):
     assert (done.n_documents, done.bad_rows.n_skipped) == (2, 1)
 
 
-@pytest.mark.parametrize("out", ["tags.csv", "tags.parquet", "tags/"])
+@pytest.mark.parametrize("out", ["tags.csv", "tags.parquet"])
 def test_tables_keep_their_columns(model, tmp_path, here, out):
     file = tmp_path / "news.csv"
     with file.open("w", newline="", encoding="utf-8") as stream:
         csv.writer(stream).writerows([["title", "desk"], *([each, "x"] for each in TEXTS[:4])])
     source = setrnn.Source(str(file), ReadOptions(text_field="title"))
-    how = {"format_out": "csv"} if out == "tags/" else {}
-    done = tag(model, source, f"{tmp_path}/{out}", chunk_rows=3, **how)
+    tag(model, source, tmp_path / out, chunk_rows=3)
     if out == "tags.parquet":
         rows = pq.read_table(tmp_path / out).to_pylist()
     else:
-        place = tmp_path / out / done.files[-1] if how else tmp_path / out
-        rows = list(csv.DictReader(place.read_text(encoding="utf-8").splitlines()))
-    assert len(rows) == (1 if how else 4)
+        rows = list(csv.DictReader((tmp_path / out).read_text(encoding="utf-8").splitlines()))
+    assert len(rows) == 4
     assert (rows[-1]["title"], rows[-1]["id"]) == (TEXTS[3], "news-4")
     assert {"desk", "labels", "probability"} <= set(rows[0])
 
@@ -158,7 +156,6 @@ def test_two_runs_of_one_output_are_refused(model, news, tmp_path, here):
 @pytest.mark.parametrize(
     ("how", "word"),
     [
-        ({"format_out": "xml"}, "xml"),
         ({"out": "tags.xml"}, "xml"),
         ({"chunk_rows": 0}, "chunk-rows"),
         ({"workers": 0}, "workers"),

@@ -5,6 +5,7 @@ import json
 import resource
 import shutil
 import time
+from itertools import product
 
 import numpy as np
 import pytest
@@ -102,13 +103,6 @@ def test_an_array_that_is_not_finite_is_named(model, method, value):
     refuse(folder, "model.safetensors", f"'{name}'", "not finite")
 
 
-@pytest.mark.parametrize("rule", [{}, [], "no-rule", 1])
-def test_a_rule_that_is_none_is_refused(model, rule):
-    folder = model("br")
-    change_json(folder, "config.json", lambda values: values.update(rule=rule))
-    refuse(folder, "predicts by rule")
-
-
 @pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", "1e999"])
 @pytest.mark.parametrize("name", ["common", "by_label"])
 def test_a_calibration_that_is_not_finite_is_refused(model, name, text):
@@ -150,36 +144,33 @@ def test_a_calibration_of_another_model_is_refused(model, changes):
     refuse(folder, "calibration.json")
 
 
+@pytest.mark.parametrize("method", ["set-rnn", "set-rnn-exact", "sgm"])
 @pytest.mark.parametrize(
-    ("key", "value"),
+    ("key", "value", "said"),
     [
-        ("model.decoder_layers", 1_000_000),
-        ("model.decoder_units", 10**9),
-        ("model.encoder_units", 10**9),
-        ("model.max_labels", 10**9),
-        ("search.beam_width", 10**9),
-        ("search.exact_sets", 10**9),
-        ("text.max_words", 10**12),
-        ("seed", -1),
+        ("model.decoder_layers", 1_000_000, "between"),
+        ("model.decoder_units", 10**9, "between"),
+        ("model.encoder_units", 10**9, "between"),
+        ("model.max_labels", 10**9, "between"),
+        ("search.beam_width", 10**9, "between"),
+        ("search.exact_sets", 10**9, "between"),
+        ("text.max_words", 10**12, "between"),
+        ("seed", -1, "between"),
+        ("model.decoder_layers", 64, "other weights"),  # those of the arrays are others
+        ("model.decoder_units", 16_384, "other weights"),
     ],
 )
-def test_settings_beyond_their_bounds_are_refused(model, key, value):
-    folder = model("set-rnn")
+def test_settings_beyond_their_bounds_or_of_other_arrays_are_refused(
+    model, method, key, value, said
+):
+    folder = model(method)
     group, _, name = key.rpartition(".")
 
     def change(values):
         (values["config"][group] if group else values["config"])[name] = value
 
     change_json(folder, "config.json", change)
-    refuse(folder, f"'{key}'", "between")
-
-
-@pytest.mark.parametrize("method", ["set-rnn", "set-rnn-exact", "sgm"])
-@pytest.mark.parametrize("sizes", [{"decoder_layers": 64}, {"decoder_units": 16_384}])
-def test_settings_that_do_not_fit_the_arrays_are_refused(model, method, sizes):
-    folder = model(method)
-    change_json(folder, "config.json", lambda values: values["config"]["model"].update(sizes))
-    refuse(folder, "other weights")
+    refuse(folder, *([f"'{key}'"] if said == "between" else []), said)
 
 
 @pytest.mark.parametrize(
@@ -261,16 +252,19 @@ def test_a_json_file_that_is_far_too_large_is_not_read(model):
         refuse(copy, name, "larger than")
 
 
-@pytest.mark.parametrize("name", ["method", "config", "notes", "files"])
-@pytest.mark.parametrize("value", [None, 3, "x", []])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *product(("method", "config", "notes", "files"), (None, 3, "x", [])),
+        *product(["rule"], ({}, [], "no-rule", 1)),
+    ],
+)
 def test_a_description_of_another_form_is_refused(model, name, value):
     folder = model("br")
     file = folder / "config.json"
     write_sealed(file, json.loads(file.read_text()) | {name: value})
-    if name == "method" and value == "x":
-        refuse(folder, "'x'")
-    else:
-        refuse(folder, "config.json")
+    said = {"method": "'x'" if value == "x" else "config.json", "rule": "predicts by rule"}
+    refuse(folder, said.get(name, "config.json"))
 
 
 PADDING = {"strategy": {"Fixed": 10**9}, "direction": "Right", "pad_to_multiple_of": None}
@@ -301,25 +295,25 @@ HARMFUL = {
 }
 
 
-@pytest.mark.parametrize("harm", HARMFUL.values(), ids=HARMFUL)
-def test_a_tokenizer_that_setrnn_did_not_write_is_refused(model, harm):
-    folder = model("br")
-    change_json(folder, "tokenizer.json", lambda values: values.update(harm))
-    refuse(folder, "tokenizer.json")
+OF_VOCABULARY = {
+    "far": lambda vocabulary: vocabulary.update({"far": 4_000_000_000}),
+    "twice": lambda vocabulary: vocabulary.update({"twice": 5}),
+    "no padding": lambda vocabulary: vocabulary.pop("[PAD]"),
+    "no stop words": lambda vocabulary: vocabulary.pop("[STOP WORDS]"),
+}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda vocabulary: vocabulary.update({"far": 4_000_000_000}),
-        lambda vocabulary: vocabulary.update({"twice": 5}),
-        lambda vocabulary: vocabulary.pop("[PAD]"),
-        lambda vocabulary: vocabulary.pop("[STOP WORDS]"),
-    ],
-)
-def test_a_vocabulary_with_gaps_is_refused(model, change):
+@pytest.mark.parametrize("name", [*HARMFUL, *OF_VOCABULARY])
+def test_a_tokenizer_that_setrnn_did_not_write_is_refused(model, name):
     folder = model("br")
-    change_json(folder, "tokenizer.json", lambda values: change(values["model"]["vocab"]))
+
+    def change(values):
+        if name in HARMFUL:
+            values.update(HARMFUL[name])
+        else:
+            OF_VOCABULARY[name](values["model"]["vocab"])
+
+    change_json(folder, "tokenizer.json", change)
     refuse(folder, "tokenizer.json")
 
 
@@ -373,11 +367,8 @@ def test_a_pretrained_tokenizer_that_multiplies_texts_is_refused(pretrained, har
 
 
 def test_a_pretrained_tokenizer_of_endless_words_is_refused(pretrained):
-    change_json(
-        pretrained,
-        "tokenizer.json",
-        lambda values: values["model"].update(max_input_chars_per_word=10**9),
-    )
+    endless = {"max_input_chars_per_word": 10**9}
+    change_json(pretrained, "tokenizer.json", lambda values: values["model"].update(endless))
     refuse(pretrained, "tokenizer.json", "letters")
 
 

@@ -157,7 +157,7 @@ def test_a_transformer_is_explained_by_words(transformer):
     for step in found.steps:
         assert len(step.weights) == len(found.read)
         assert 0 < sum(step.weights) < 1  # the rest is on punctuation and special tokens
-        assert "the" not in {word.text.lower() for word in found.attended(step, 99)}
+        assert "the" not in {word.text.lower() for word in found.words_for(step, 99)}
     assert bool(found.steps) == transformer.system.emits_sequences
     notes = " ".join(found.reading_notes())
     assert "2 stop words read" in notes
@@ -175,36 +175,122 @@ def test_independent_labels_without_evidence_cannot_be_explained(taggers):
         tagger.explain(TEXT)
     with pytest.raises(ConfigError, match="none of them"):
         join([tagger]).explain(TEXT)
-    assert join([tagger, taggers["br"]]).explain(TEXT).member == "br"
 
 
-def test_a_mixture_explains_the_set_that_it_predicts(taggers, test_texts):
+def in_set(explanation):
+    """The weights of the words for each label of the explained set."""
+    return {
+        each.label: (*each.weights, each.elsewhere)
+        for each in explanation.label_words
+        if each.is_in_set
+    }
+
+
+def check_weighted_sums(mixture, members, shares, text, **wanted):
+    """Compare the words of a mixture with the weighted sums over its members."""
+    found = mixture.explain(text, **wanted)
+    labels = found.predicted.labels
+    own = [in_set(member.explain(text, labels=labels)) for member in members]
+    for label, weights in in_set(found).items():
+        expected = sum(
+            share * np.array(each[label]) for share, each in zip(shares, own, strict=True)
+        )
+        np.testing.assert_allclose(weights, expected, rtol=1e-3, atol=1e-5)
+    return found
+
+
+def test_a_mixture_is_explained_by_all_its_members(taggers, test_texts):
     members = [taggers["br"], taggers["set-rnn"], taggers["sigmoid"]]
     own = {"f1": np.array([0.3, 0.6, 0.1]), "hamming": np.array([0.5, 0.1, 0.4])}
     mixture = with_thresholds(join(members, Weights(np.array([0.35, 0.25, 0.4]), own)))
-    heaviest = {"f1": "set-rnn", "hamming": "br"}
     for rule in [each for each in RULES if each in mixture.rules]:
+        shares = own.get(rule, mixture.system.weights.current)
         for text in test_texts[:3]:
-            found = mixture.explain(text, rule=rule)
+            found = check_weighted_sums(mixture, members, shares, text, rule=rule)
             ((expected,), marginals) = mixture.tag_with_marginals([(text, ())], rule)
-            assert {*found.predicted.labels} == {*expected.labels}
-            assert (found.method, found.member) == ("mixture", heaviest.get(rule, "sigmoid"))
-            assert found.rule == rule
-            assert {each.label for each in found.label_words if each.is_in_set} == {
-                *expected.labels
-            }
+            assert (found.method, found.rule) == ("mixture", rule)
+            assert found.predicted.labels == expected.labels
+            assert found.predicted.probability == pytest.approx(expected.probability, rel=1e-4)
+            assert {*in_set(found)} == {*expected.labels}
             for each in found.label_words:
                 place = mixture.labels.index[each.label]
                 assert each.probability == pytest.approx(float(marginals.probs[0, place]))
-    found = mixture.explain(TEXT, rule="hamming")
-    assert "by its member br" in render_page(found)
-    own = taggers["br"].explain(TEXT, labels=found.predicted.labels)
-    weights = {each.label: each.weights for each in found.label_words if each.is_in_set}
-    assert weights
-    assert weights == {each.label: each.weights for each in own.label_words if each.is_in_set}
+            ids = mixture.labels.encode([each.labels for each in found.sets]).padded(min_width=1)
+            tokens = mixture.encoder.encode([text])
+            log_probs = mixture.system.for_rule(rule).set_log_probs(tokens, ids[None])[0]
+            assert [each.probability for each in found.sets] == pytest.approx(np.exp(log_probs))
 
 
-def test_a_mixture_explains_given_labels_in_the_order_of_its_member(taggers):
+def test_the_steps_of_a_mixture_are_those_of_its_recurrent_member(taggers, test_texts):
+    one, other = taggers["set-rnn"], taggers["sgm"]
+    mixture = join([taggers["br"], one, other], Weights(np.array([0.6, 0.3, 0.1])))
+    for text in test_texts[:3]:
+        found = mixture.explain(text, rule="set")
+        own = one.explain(text, labels=found.predicted.labels)
+        assert found.member == "set-rnn"
+        assert "steps are those of set-rnn (0.30)" in found.reading_notes()[0]
+        assert found.steps == own.steps
+        sequences = [(each.labels, each.probability) for each in found.sequences]
+        by_member = one.explain(text, rule="set").sequences
+        assert sequences == [(each.labels, each.probability) for each in by_member]
+        sets = {each.name: {*each.labels} for each in found.sets}
+        assert all(sets[each.set] == {*each.labels} for each in found.sequences)
+    page = unescape(render_page(found))
+    assert "by its member set-rnn" in page
+    without = join([taggers["br"], taggers["sigmoid"]]).explain(TEXT)
+    assert (without.member, without.steps, without.sequences) == ("", (), ())
+    assert all(each.is_exact for each in without.sets)
+
+
+def test_a_member_without_label_evidence_adds_no_words(taggers):
+    silent = without_evidence(taggers["sigmoid"])
+    mixture = join([silent, taggers["br"]], Weights(np.array([0.8, 0.2])))
+    found = check_weighted_sums(mixture, [taggers["br"]], [0.2], TEXT, rule="set")
+    assert "without words: sigmoid (0.80)" in found.reading_notes()[0]
+
+
+def test_members_that_read_another_part_of_a_text_share_its_words(taggers):
+    whole = taggers["br"]
+    short = replace(whole, encoder=replace(whole.encoder, max_words=3))
+    mixture = join([short, whole], Weights(np.array([0.4, 0.6])))
+    found = mixture.explain(TEXT, ("money", "never heard of"))
+    labels = found.predicted.labels
+    ((of_short, features), (of_whole, others)) = (
+        (each.read, each.features)
+        for each in (
+            member.explain(TEXT, ("money", "never heard of"), labels=labels)
+            for member in (short, whole)
+        )
+    )
+    assert found.read == of_whole
+    assert found.features == features == others == ("money",)
+    assert found.unknown_features == ("never heard of",)
+    n_short = len(of_short) - 1
+    by_short = in_set(short.explain(TEXT, ("money",), labels=labels))
+    by_whole = in_set(whole.explain(TEXT, ("money",), labels=labels))
+    for label, weights in in_set(found).items():
+        expected = 0.6 * np.array(by_whole[label])
+        expected[:n_short] += 0.4 * np.array(by_short[label][:n_short])
+        expected[-2:] += 0.4 * np.array(by_short[label][-2:])
+        np.testing.assert_allclose(weights, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_parts_of_words_add_to_the_words_of_a_mixture(transformer, tmp_path):
+    streams = {"train": lambda: islice(examples("train"), 60)}
+    prepare(streams, tmp_path, "newsroom", TextSettings(), {"synthetic": True})
+    words = trained_tagger(Prepared(tmp_path), "br")
+    found = join([words, transformer]).explain(TEXT)
+    labels = found.predicted.labels
+    by_words, by_parts = (each.explain(TEXT, labels=labels) for each in (words, transformer))
+    assert found.read == by_parts.read
+    film, film_of_words = found.read.index("film"), by_words.read.index("film")
+    for label, weights in in_set(found).items():
+        own, parts = in_set(by_words)[label], in_set(by_parts)[label]
+        assert sum(weights) == pytest.approx((sum(own) + sum(parts)) / 2, abs=1e-4)
+        assert weights[film] == pytest.approx((own[film_of_words] + parts[film]) / 2, abs=1e-4)
+
+
+def test_a_mixture_explains_given_labels_in_the_order_of_each_member(taggers):
     own = taggers["br"]
     order = np.arange(len(own.labels))[::-1]
     names = tuple(own.labels.names[place] for place in order)
@@ -219,7 +305,7 @@ def test_a_mixture_explains_given_labels_in_the_order_of_its_member(taggers):
     found, expected = mixture.explain(TEXT, labels=labels), own.explain(TEXT, labels=labels)
     assert {*found.predicted.labels} == {*labels}
     assert found.predicted.probability == pytest.approx(expected.predicted.probability)
-    by_label = {each.label: each for each in expected.label_words}
-    for each in found.label_words:
-        if each.is_in_set:
-            assert each.weights == pytest.approx(by_label[each.label].weights)
+    by_label = in_set(expected)
+    assert {*in_set(found)} == {*by_label}
+    for label, weights in in_set(found).items():
+        assert weights == pytest.approx(by_label[label])

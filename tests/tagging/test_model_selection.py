@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from quick_classifiers import classical, indicator
-from sklearn.model_selection import (
-    RandomizedSearchCV,
-    cross_val_score,
-    cross_validate,
-    learning_curve,
-)
+from sklearn.model_selection import cross_val_score, cross_validate
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import setrnn
@@ -50,17 +45,6 @@ def test_every_form_of_labels_gives_the_same_cross_validation(form, scores):
     found = cross_val_score(classical(), TEXTS, FORMS[form], cv=2, error_score="raise")
     assert (found > 0.1).all()
     np.testing.assert_allclose(found, scores, atol=1e-9)
-
-
-def test_pipelines_curves_and_other_searches_take_lists():
-    steps = [("same", FunctionTransformer()), ("tag", classical())]
-    found = cross_val_score(Pipeline(steps), TEXTS, LISTS, cv=2, error_score="raise")
-    assert (found > 0.1).all()
-    grid = {"tag__rule": ["f1", "set"]}
-    search = RandomizedSearchCV(Pipeline(steps), grid, n_iter=1, cv=2, error_score="raise")
-    assert search.fit(TEXTS, LISTS).best_score_ > 0.1
-    sizes, _, valid = learning_curve(classical(), TEXTS, LISTS, cv=2, train_sizes=[0.5, 1.0])
-    assert len(sizes) == len(valid) == 2
 
 
 @pytest.mark.parametrize("form", ["lists", "matrix"])

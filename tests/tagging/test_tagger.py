@@ -82,16 +82,6 @@ def test_top_gives_that_many_sets_in_descending_order_of_probability(tagger, tes
             assert set(labels) <= set(tagger.labels.names)
 
 
-def test_what_is_no_text_is_found_by_its_place_among_all_texts(taggers, monkeypatch):
-    def message(batch):
-        monkeypatch.setattr(trained_model, "BATCH", batch)
-        with pytest.raises(DataError) as error:
-            list(taggers["br"].tag_stream((each, ()) for each in [*["fine"] * 5, None, "fine"]))
-        return str(error.value)
-
-    assert message(4) == message(1000)
-
-
 REFUSED = [
     (["a"], {"top": 0}, "top"),
     (["a"], {"top": -1}, "top"),
@@ -122,21 +112,6 @@ def test_no_texts_give_no_predictions(tagger):
     assert tagger.tag([], features=[]) == []
     assert tagger.predict_proba([]).shape == (0, len(tagger.labels))
     assert list(tagger.tag_stream([])) == []
-
-
-def test_features_are_used(tagger, test_texts, test_features):
-    assert any(test_features)
-    with_them = tagger.predict_proba(test_texts, test_features)
-    assert not np.array_equal(with_them, tagger.predict_proba(test_texts))
-
-
-def test_columns_of_predict_proba_stand_in_the_order_of_the_labels(taggers, test_texts):
-    """BR predicts exactly the labels above one half."""
-    tagger = taggers["br"]
-    marginals = tagger.predict_proba(test_texts)
-    for row, prediction in zip(marginals, tagger.tag(test_texts), strict=True):
-        above = {name for name, p in zip(tagger.labels.names, row, strict=True) if p > 0.5}
-        assert set(prediction.labels) == above
 
 
 @given(st.lists(st.text(max_size=30), max_size=4))

@@ -152,14 +152,13 @@ def _measure(
     from setrnn.tagging.documents import example_batches
     from setrnn.tagging.evaluate import list_rules, measure_rules
 
-    found = measure_rules(tagger, example_batches(tagger, examples), list_rules(tagger))
-    evaluations = {rule: each.evaluation for rule, each in found.items()}
+    evaluations = measure_rules(tagger, example_batches(tagger, examples), list_rules(tagger))
     values = []
     for measure, name in MEASURES.items():
         rule = rule_for(measure)
         values.append(f"{name} {getattr(evaluations[rule].scores, measure):.3f} by rule {rule}")
     _print(f"{len(examples)} documents: {', '.join(values)}.")
-    return evaluations, found[tagger.rule_or_own(None)].predictions
+    return evaluations, evaluations[tagger.rule_or_own(None)].predictions
 
 
 def _show_documents(

@@ -84,20 +84,21 @@ def _show(explanation: Explanation) -> None:
             "The given set " if explanation.is_given else f"{explanation.method} predicts ",
             (labels_text(predicted.labels), "bold green"),
             f": set A below, p {_set_prob(predicted)}",
-            f" by its member {explanation.member}" if explanation.member else "",
         )
     )
     if explanation.label_words:
         _print("The words for each label (+) and against it (-).", _label_table(explanation))
+    by_member = f", by its member {explanation.member}" if explanation.member else ""
     if explanation.sequences:
         title = (
-            "Its most probable orders."
+            f"Its most probable orders{by_member}."
             if explanation.is_given
-            else "The most probable sequences; those of the predicted set are bold."
+            else f"The most probable sequences{by_member}; those of the predicted set are bold."
         )
         _print(title, _sequences_table(explanation))
     if not explanation.is_given:
-        title = "Their sets" if explanation.sequences else "The most probable sets"
+        is_of_sequences = explanation.sequences and not explanation.member
+        title = "Their sets" if is_of_sequences else "The most probable sets"
         how = {"set": "the most probable set", "sequence": "the set of the best sequence"}
         by = how.get(str(explanation.rule), f"the best set by rule {explanation.rule}")
         _print(f"{title}; the predicted one is {by}.", _sets_table(explanation))
@@ -106,7 +107,7 @@ def _show(explanation: Explanation) -> None:
         stdout.print(Text(text), style="dim")
     if explanation.steps:
         probability = format_probability(explanation.order_probability)
-        title = f"The best order of set A, p {probability}, step by step."
+        title = f"The best order of set A{by_member}, p {probability}, step by step."
         _print(title, _step_table(explanation))
     _print("What was read", *(Text(f"- {each}") for each in explanation.reading_notes()))
 

@@ -73,10 +73,6 @@ class WorkerOptions:
         float | None,
         option("The GPUs of each worker on a Ray cluster, such as 0.5.", "N", **MANY),
     ] = None
-    format_out: Annotated[
-        str | None,
-        option("The format of the parts in a folder. Default: jsonl.", "jsonl|csv|parquet", **MANY),
-    ] = None
     chunk_rows: Annotated[
         int | None, option("The rows of each part. Default: 5,000.", "N", **MANY)
     ] = None

@@ -33,10 +33,11 @@ from setrnn.methods import Method, find_method
 from setrnn.progress import OnProgress, Progress, ignore_progress
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.tagging.documents import prepared_batches
-from setrnn.tagging.evaluate import MIN_LOG_PROB, RuleResults, measure_rules
+from setrnn.tagging.evaluate import MIN_LOG_PROB, measure_rules
 from setrnn.tagging.learn.data import fit_to_data
 from setrnn.tagging.learn.mix import mix
 from setrnn.tagging.learn.train import train_prepared
+from setrnn.tagging.measures import Evaluation
 from setrnn.tagging.tagger import Tagger, load
 from setrnn.training.start import Start, TrainOptions
 
@@ -102,7 +103,7 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
     tagger = make(task, method, prepared, report)
     seconds = float(tagger.notes["training_seconds"])  # before a stop too
     on_progress(Progress("measuring", TRAINING_SHARE, 1.0, unit="", detail="measuring"))
-    measured: dict[str, dict[str, RuleResults]] = {}
+    measured: dict[str, dict[str, Evaluation]] = {}
     for split in ("valid", "test"):
         if prepared.description["n_documents"].get(split):
             batches = prepared_batches(tagger, prepared, split)
@@ -136,7 +137,7 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
         epochs=epochs,
         best_epoch=tagger.notes.get("best_epoch"),
         scores={
-            split: {rule: each.evaluation.as_dict() for rule, each in found.items()}
+            split: {rule: each.as_dict() for rule, each in found.items()}
             for split, found in measured.items()
         },
         test=test,
@@ -183,7 +184,7 @@ def _find_needed(task: Task) -> list[Path]:
 
 
 def _test_results(
-    tagger: Tagger, prepared: Prepared, measured: Mapping[str, RuleResults]
+    tagger: Tagger, prepared: Prepared, measured: Mapping[str, Evaluation]
 ) -> tuple[TestResults, list[dict[str, Any]]]:
     """Collect the predictions per document, and what statistics and figures need besides."""
     index = tagger.labels.index

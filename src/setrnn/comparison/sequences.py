@@ -164,7 +164,7 @@ def _explain_document(
                 "label": step.label,
                 "probability": _shorten(step.probability),
                 "attended": [
-                    (word.text, _shorten(word.weight)) for word in found.attended(step, N_WORDS)
+                    (word.text, _shorten(word.weight)) for word in found.words_for(step, N_WORDS)
                 ],
             }
             for step in found.steps

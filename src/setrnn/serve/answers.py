@@ -75,7 +75,8 @@ class ExplainAnswer(Explanation):
 
     Set A is the predicted or given one; `rule` is null if it was given. If a set `is_exact`, all
     orders were summed; otherwise its probability is a lower bound. `sequences` and `steps`, of the
-    best order of set A, are empty unless the model emits labels one by one. `label_words` has the
+    best order of set A, are empty unless the model emits labels one by one; of a mixture, they are
+    those of its `member`, and all else is of the whole mixture. `label_words` has the
     labels of set A, then the most probable others; it is empty if the model was trained without
     label evidence. A word's weight in a step or for a label stands at its `place` in `weights`.
     `notes` says how much of the text the model read, and how.

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -41,8 +40,6 @@ class ChosenSets:
     choice: Choice  # what they were chosen from
     labels: Ids  # (n, S) padded with -1
     log_probs: Floats  # (n,)
-    # How long choosing took. Of a question that rules share, each has a part, by its sets.
-    seconds: float = 0.0
 
 
 @dataclass
@@ -53,7 +50,6 @@ class Question:
     rows: Ints  # (m,) of the documents
     labels: Ids  # (m, S) padded with -1
     log_probs: Floats = field(default_factory=lambda: np.zeros(0))  # (m,) the answer
-    seconds: float = 0.0
 
 
 class BatchSearch:
@@ -68,17 +64,12 @@ class BatchSearch:
     def __init__(self, system: System, tokens: Ragged, n_sets: Mapping[str, int]) -> None:
         self.system, self.tokens, self.n_sets = system, tokens, n_sets
         self.candidates: dict[str, SetCandidates] = {}
-        self.seconds: dict[str, float] = {}  # a search that sources share counts for each of them
         self._label_probs: dict[str, Floats32] = {}
         if system.shares_sources and len(n_sets) > 1:
-            start = time.perf_counter()
             self.candidates = system.candidates_by_source(tokens, n_sets)
-            self.seconds = dict.fromkeys(n_sets, time.perf_counter() - start)
             return
         for source, n in n_sets.items():
-            start = time.perf_counter()
             self.candidates[source] = system.candidates(tokens, n, source)
-            self.seconds[source] = time.perf_counter() - start
 
     def choose(
         self, rule: str, limits: SetLimits, thresholds: Thresholds | None = None
@@ -100,7 +91,6 @@ class BatchSearch:
         found: dict[str, ChosenSets] = {}
         questions: dict[str, Question] = {}
         for rule, limits in rules.items():
-            start = time.perf_counter()
             by = find_rule(rule)
             candidates = self.candidates[by.source].for_rule(rule)
 
@@ -113,18 +103,15 @@ class BatchSearch:
             log_probs = candidates.log_probs_of(labels[:, None])[:, 0]
             unknown = np.flatnonzero(np.isnan(log_probs))
             questions[rule] = Question(rule, unknown, labels[unknown])
-            seconds = time.perf_counter() - start
-            found[rule] = ChosenSets(choice, labels, log_probs, seconds)
+            found[rule] = ChosenSets(choice, labels, log_probs)
         self.ask([*questions.values(), *also])
         for rule, limits in rules.items():
             chosen, question = found[rule], questions[rule]
-            start = time.perf_counter()
             chosen.log_probs[question.rows] = question.log_probs
             sets, rate = (chosen.labels, chosen.log_probs), find_rule(rule).rate
             if limits.plausible and limits.n_labels and rate is not None:
                 sets = choose_plausible(chosen.choice, rate, *sets)
-            seconds = chosen.seconds + question.seconds + time.perf_counter() - start
-            found[rule] = ChosenSets(chosen.choice, *sets, seconds)
+            found[rule] = ChosenSets(chosen.choice, *sets)
         return found
 
     def ask(self, questions: Sequence[Question]) -> None:
@@ -132,19 +119,16 @@ class BatchSearch:
         rows = np.concatenate([np.zeros(0, dtype=np.int64), *(each.rows for each in questions)])
         if not len(rows):
             return
-        start = time.perf_counter()
         S = max(each.labels.shape[1] for each in questions)
         sets = np.concatenate([widen(each.labels, S) for each in questions])  # (E, S)
         documents, label_sets, row, column = group_sets(rows, sets)
         rules = list(dict.fromkeys(each.rule for each in questions))
         some = self.tokens.take(documents)
         answers = self.system.log_probs_by_rule(some, label_sets, rules)
-        seconds = (time.perf_counter() - start) / len(rows)
         end = 0
         for each in questions:
             part = slice(end, end + len(each.rows))
             each.log_probs = answers[rules.index(each.rule)][row[part], column[part]]
-            each.seconds = seconds * len(each.rows)
             end = part.stop
 
     def many_sets(self) -> SetCandidates:

@@ -120,11 +120,11 @@ def choose(
     _note_left_out(tagger, left_out, len(documents), n)
     losses = np.array([1 - each.expected_f1 for each in documents])
     words = weigh_words([each.example.text for each in documents])
-    rows = take_apart(losses, words, min(n, len(documents)))
+    rows = choose_distinct(losses, words, min(n, len(documents)))
     return [documents[row] for row in rows]
 
 
-def take_apart(losses: Floats, words: scipy.sparse.csr_matrix, n_taken: int) -> list[int]:
+def choose_distinct(losses: Floats, words: scipy.sparse.csr_matrix, n_taken: int) -> list[int]:
     """Choose rows with large losses (n,) and different words, unit vectors (n, W); best first."""
     nearest, taken = np.zeros(len(losses)), list[int]()
     for _ in range(n_taken):

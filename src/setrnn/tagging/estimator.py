@@ -291,13 +291,11 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return {str(label): column for column, label in enumerate(self.classes_)}
 
     def _config(self) -> Config:
+        seed = self.random_state
+        if not isinstance(seed, int | np.integer):
+            seed = check_random_state(seed).randint(2**31 - 1)
         overrides = list_overrides({} if self.settings is None else self.settings)
-        return load_config(self.preset, overrides=[*overrides, f"seed={self._seed()}"])
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, int | np.integer):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        return load_config(self.preset, overrides=[*overrides, f"seed={seed}"])
 
 
 def _train(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,7 @@ from setrnn.metrics import evaluate_label_sets, indicator_matrices
 from setrnn.progress import OnProgress, count_up, ignore_progress, log
 from setrnn.systems.candidates import to_probability
 from setrnn.systems.limits import Limits
-from setrnn.systems.predicting import NO_RULE, BatchSearch, ChosenSets, Question
-from setrnn.systems.rules import find_rule
+from setrnn.systems.predicting import NO_RULE, BatchSearch, Question
 from setrnn.systems.true_marginals import hide_probs
 from setrnn.tagging.documents import MAX_SEEN, Batch, Documents, SeenCounts, open_documents
 from setrnn.tagging.measures import (
@@ -29,20 +28,10 @@ from setrnn.tagging.measures import (
     score_labels,
 )
 from setrnn.tagging.prediction import Prediction
-from setrnn.tagging.tagger import Tagger, TagOptions, check_tagger, count_for_all
+from setrnn.tagging.tagger import Tagger, check_tagger, count_by_source
 from setrnn.tagging.trust.acceptance import MIN_SHOWN, label_reliability, reliability
 
 MIN_LOG_PROB = float(np.log(1e-12))  # so that one impossible set does not decide the mean
-
-
-@dataclass(frozen=True)
-class RuleResults:
-    """The predictions by one rule, and their measures."""
-
-    evaluation: Evaluation
-    predictions: list[Prediction]
-    # The model's own log p of each true set; None if it has an unknown label.
-    true_log_probs: list[float | None]
 
 
 def evaluate(
@@ -127,7 +116,7 @@ def evaluate_rules(
         hierarchy=documents.hierarchy,
     )
     documents.bad_rows.report()
-    if n_incomplete := next(iter(results.values())).evaluation.scores.n_incomplete:
+    if n_incomplete := next(iter(results.values())).scores.n_incomplete:
         log.info(
             f"{n_incomplete:,} documents have labels that are not known: these count neither for "
             "nor against, so that wrong labels may go unnoticed there."
@@ -137,10 +126,7 @@ def evaluate_rules(
             f"The model was trained on about {seen.share:.0%} of these documents: it will do worse "
             "on new ones. Measure it on documents that it has not seen."
         )
-    return {
-        name: replace(each.evaluation, share_trained_on=seen.share)
-        for name, each in results.items()
-    }
+    return {name: replace(each, share_trained_on=seen.share) for name, each in results.items()}
 
 
 def list_rules(tagger: Tagger) -> list[str | None]:
@@ -156,24 +142,29 @@ def measure_rules(
     on_documents: Callable[[int], None] = lambda n_documents: None,
     limits: Limits | None = None,
     hierarchy: Hierarchy | None = None,
-) -> dict[str, RuleResults]:
+) -> dict[str, Evaluation]:
     """Predict by several rules and measure each; what the rules share is computed once.
 
     None is the model's own rule. Hierarchical measures go by `hierarchy`, or by
     that of the model.
     """
     names, options = tagger.labels.names, [tagger.resolve(rule, limits=limits) for rule in rules]
-    n_sets, found = count_for_all(options), {each.rule: _Found(each) for each in options}
-    limits_of = {each.rule: each.limits for each in options}
+    n_sets, limits_of = count_by_source(options), {each.rule: each.limits for each in options}
+    predictions: dict[str, list[Prediction]] = {each.rule: [] for each in options}
+    own_probs: dict[str, list[float]] = {each.rule: [] for each in options}
     label_sets: list[tuple[str, ...]] = []
     log_probs: list[float | None] = []
-    unknown, missing, shown = [], [], []
+    unknown, missing, shown, seconds = [], [], [], 0.0
     for batch in batches:
+        start = time.perf_counter()
         search = BatchSearch(tagger.system, batch.tokens, n_sets)
         true_sets = _ask_for_true_sets(tagger, batch)
         chosen = search.choose_all(limits_of, tagger.thresholds, [true_sets])
-        for rule, each in found.items():
-            each.add(tagger, search, chosen[rule])
+        for each in options:
+            sets = chosen[each.rule]
+            predictions[each.rule].extend(tagger.name_chosen(search, each, sets))
+            own_probs[each.rule].extend(map(to_probability, sets.log_probs))
+        seconds += time.perf_counter() - start
         truth = indicator_matrices(batch.labels, [()] * len(batch.labels), names).truth
         own = tagger.label_marginals(batch.tokens, search.many_sets(), calibrated=False)
         # Unknown labels are too improbable to be measured.
@@ -195,82 +186,72 @@ def measure_rules(
     known = np.array([each for each in log_probs if each is not None])
     raw, calibrated, is_label = np.concatenate(shown, axis=1)
     shared = {
+        "documents_per_second": len(label_sets) / max(seconds, 1e-9),
         "missing_mass": float(np.concatenate(missing).mean()),
         "set_log_likelihood": float(np.maximum(known, MIN_LOG_PROB).mean()) if len(known) else None,
         "n_impossible_sets": int((known < MIN_LOG_PROB).sum()),
         "label_calibration_error": label_reliability(calibrated, is_label > 0).error,
         "label_calibration_error_raw": label_reliability(raw, is_label > 0).error,
+        "true_log_probs": tuple(log_probs),
     }
     all_marks = scipy.sparse.csr_array(scipy.sparse.vstack(unknown))
-    tree, results = hierarchy or tagger.hierarchy, {}
-    for rule, each in found.items():
-        evaluation = each.measure(tagger, label_sets, all_marks, tree, shared)
-        results[rule] = RuleResults(evaluation, each.predictions, log_probs)
-    return results
+    tree = hierarchy or tagger.hierarchy
+    return {
+        rule: _measure(tagger, rule, found, own_probs[rule], label_sets, all_marks, tree, shared)
+        for rule, found in predictions.items()
+    }
 
 
-@dataclass
-class _Found:
-    """The predictions by one rule, collected batch by batch."""
+def _measure(
+    tagger: Tagger,
+    rule: str,
+    predictions: Sequence[Prediction],
+    own_probs: Sequence[float],
+    truth: LabelSets,
+    unknown: Any,  # noqa: ANN401 (sparse)
+    hierarchy: Hierarchy | None,
+    shared: Mapping[str, Any],
+) -> Evaluation:
+    """Measure the predictions of all documents by one rule.
 
-    options: TagOptions
-    predictions: list[Prediction] = field(default_factory=list)
-    raw_probabilities: list[float] = field(default_factory=list)  # the model's own
-    seconds: float = 0.0
+    Whether a set has its probability is known only of complete documents.
 
-    def add(self, tagger: Tagger, search: BatchSearch, chosen: ChosenSets) -> None:
-        """Add the sets that the rule chose for the documents of a batch."""
-        start = time.perf_counter()
-        self.predictions.extend(tagger.name_chosen(search, self.options, chosen))
-        self.seconds += time.perf_counter() - start + chosen.seconds
-        self.seconds += search.seconds[find_rule(self.options.rule).source]
-        self.raw_probabilities.extend(map(to_probability, chosen.log_probs))
-
-    def measure(
-        self,
-        tagger: Tagger,
-        truth: LabelSets,
-        unknown: Any,  # noqa: ANN401 (sparse)
-        hierarchy: Hierarchy | None,
-        shared: Mapping[str, Any],
-    ) -> Evaluation:
-        """Measure the predictions of all documents.
-
-        Whether a set has its probability is known only of complete documents.
-
-        Args:
-            tagger: the model.
-            truth: the true sets.
-            unknown: marks the labels that are not known, (n, L).
-            hierarchy: what the hierarchical measures go by.
-            shared: the measures that do not depend on the rule.
-        """
-        names, predictions = tagger.labels.names, self.predictions
-        complete = np.flatnonzero(np.diff(unknown.indptr) == 0).tolist()
-        unknown = unknown if unknown.nnz else None
-        probs = np.array([[each.probability for each in predictions], self.raw_probabilities])
-        whole = [predictions[row] for row in complete]
-        true_sets, found_sets = [truth[row] for row in complete], [each.labels for each in whole]
-        pairs = zip(true_sets, found_sets, strict=True)
-        is_right = np.array([set(one) == set(other) for one, other in pairs], dtype=bool)
-        errors, in_hierarchy = [0.0, 0.0], None
-        if whole:
-            errors = [reliability(each[complete], is_right).error for each in probs]
-            if hierarchy is not None:
-                in_hierarchy = score_in_hierarchy(hierarchy, true_sets, found_sets)
-        label_sets = [each.labels for each in predictions]
-        return Evaluation(
-            rule=self.options.rule,
-            scores=evaluate_label_sets(truth, label_sets, names, unknown),
-            mean_probability=float(probs[0].mean()),
-            calibration_error=errors[0],
-            calibration_error_raw=errors[1],
-            documents_per_second=len(truth) / max(self.seconds, 1e-9),
-            labels=score_labels(truth, predictions, names, tagger.label_acceptance, unknown),
-            accepted=score_accepted(whole, is_right),
-            hierarchical=in_hierarchy,
-            **shared,
-        )
+    Args:
+        tagger: the model.
+        rule: the rule.
+        predictions: the predictions by it.
+        own_probs: the model's own probabilities of the predicted sets.
+        truth: the true sets.
+        unknown: marks the labels that are not known, (n, L).
+        hierarchy: what the hierarchical measures go by.
+        shared: the measures that do not depend on the rule.
+    """
+    names = tagger.labels.names
+    complete = np.flatnonzero(np.diff(unknown.indptr) == 0).tolist()
+    unknown = unknown if unknown.nnz else None
+    probs = np.array([[each.probability for each in predictions], own_probs])
+    whole = [predictions[row] for row in complete]
+    true_sets, found_sets = [truth[row] for row in complete], [each.labels for each in whole]
+    pairs = zip(true_sets, found_sets, strict=True)
+    is_right = np.array([set(one) == set(other) for one, other in pairs], dtype=bool)
+    errors, in_hierarchy = [0.0, 0.0], None
+    if whole:
+        errors = [reliability(each[complete], is_right).error for each in probs]
+        if hierarchy is not None:
+            in_hierarchy = score_in_hierarchy(hierarchy, true_sets, found_sets)
+    label_sets = [each.labels for each in predictions]
+    return Evaluation(
+        rule=rule,
+        scores=evaluate_label_sets(truth, label_sets, names, unknown),
+        mean_probability=float(probs[0].mean()),
+        calibration_error=errors[0],
+        calibration_error_raw=errors[1],
+        labels=score_labels(truth, predictions, names, tagger.label_acceptance, unknown),
+        accepted=score_accepted(whole, is_right),
+        hierarchical=in_hierarchy,
+        predictions=tuple(predictions),
+        **shared,
+    )
 
 
 def _ask_for_true_sets(tagger: Tagger, batch: Batch) -> Question:

@@ -1,35 +1,35 @@
-"""Explain how a network tags a text: the paper's Table 4 and Figure 3, and the words per label."""
+"""Explain how a model tags a text: the paper's Table 4 and Figure 3, and the words per label."""
 
 # T tokens, R words and features read, S labels of the explained set, N labels shown, L labels
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
-from math import exp, factorial, fsum
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import exp, factorial
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from setrnn.data.batches import make_batch
 from setrnn.data.example import KnownLabels
-from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
-from setrnn.data.text.alignment import AlignedText, read_text, read_tokens
+from setrnn.data.text.alignment import NOWHERE, AlignedText, read_text, read_tokens
 from setrnn.data.text.subwords import SubwordEncoder
 from setrnn.data.text.words import break_runs, whole_characters
 from setrnn.errors import ConfigError, DataError
-from setrnn.model.evidence import LabelEvidence
 from setrnn.model.interfaces import Encoding
-from setrnn.search.beam_search import Sequences, search_orders
-from setrnn.search.set_search import most_probable_sets
-from setrnn.systems.candidates import Floats32, Ids, to_probability
+from setrnn.search.beam_search import search_orders
+from setrnn.search.set_search import best_sequences
+from setrnn.search.subset_sums import EXACT_UP_TO
+from setrnn.systems.candidates import Floats32, ScoredSet, to_probability
 from setrnn.systems.classical.system import ClassicalSystem
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
+from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.system import System
 from setrnn.tagging.complete import problem_with_known
@@ -42,20 +42,38 @@ if TYPE_CHECKING:
 
 N_LEFT_OUT, MIN_PROBABILITY = 3, 0.001  # labels outside the explained set that are shown
 
-Order = tuple[list[int], float]  # the ids of a label sequence, and its probability
+
+@dataclass(frozen=True)
+class _Member:
+    """A model that is explained, or a member of a mixture, with what it makes of the text."""
+
+    tagger: Tagger
+    weight: float  # by the rule
+    reading: AlignedText
+    encoding: Encoding | None  # of a network
+
+    @classmethod
+    def of(cls, tagger: Tagger, weight: float, reading: AlignedText) -> _Member:
+        """Encode the text, if the system is a network."""
+        system, encoding = tagger.system, None
+        if isinstance(system, NeuralSystem):
+            system.network.eval()
+            batch = make_batch(reading.tokens, None, np.zeros(1, dtype=np.int64)).to(system.device)
+            encoding = system.network.encode(batch)
+        return cls(tagger, weight, reading, encoding)
 
 
 def why_not_explained(tagger: Tagger) -> str | None:
     """Return why a model cannot be explained, and what to do; None if it can."""
     if tagger.members:
-        if _rank_explainable_members(tagger):
+        if any(why_not_explained(member) is None for member in tagger.members):
             return None
         return (
-            "A mixture is explained by one of its members, and none of them can be: mix a "
-            "network such as set-rnn too."
+            "A mixture is explained by its members, and none of them can be: mix a network such "
+            "as set-rnn too."
         )
     system = tagger.system
-    if system.emits_sequences or has_label_words(system):
+    if system.emits_sequences or _shows_words(system):
         return None
     return (
         f"This '{tagger.method}' model was trained without label evidence, which shows its words. "
@@ -63,12 +81,11 @@ def why_not_explained(tagger: Tagger) -> str | None:
     )
 
 
-def _rank_explainable_members(mixture: Tagger, rule: str = "set") -> list[tuple[Tagger, float]]:
-    """Return the members that can be explained with their weights by a rule, the largest first."""
-    assert isinstance(mixture.system, MixtureSystem)
-    weights = mixture.system.for_rule(rule).weights.current.tolist()
-    ranked = sorted(zip(mixture.members, weights, strict=True), key=lambda each: -each[1])
-    return [(member, weight) for member, weight in ranked if why_not_explained(member) is None]
+def _shows_words(system: System) -> bool:
+    """Return whether a system shows which words speak for a label."""
+    if isinstance(system, NeuralSystem):
+        return system.network.evidence is not None
+    return isinstance(system, ClassicalSystem)
 
 
 def choose_explained_rule(
@@ -87,6 +104,7 @@ def choose_explained_rule(
     return tagger.rule_or_own(rule)
 
 
+@torch.inference_mode()
 def explain_text(
     tagger: Tagger,
     text: str,
@@ -103,177 +121,232 @@ def explain_text(
     chosen = choose_explained_rule(tagger, rule, labels)
     text, *features = (break_runs(whole_characters(each)) for each in (text, *features))
     if labels is None:
-        (found,), marginals = tagger.tag_with_marginals([(text, features)], rule)
-        labels = found.labels
+        (predicted,), marginals = tagger.tag_with_marginals([(text, features)], rule)
+        labels = predicted.labels
     else:
         if isinstance(labels, str) or not all(isinstance(name, str) for name in labels):
             raise DataError("labels must be a list of strings. Write ['...', '...'].")
         if (problem := problem_with_known(tagger, KnownLabels(tuple(labels)))) is not None:
             raise DataError(problem[0].upper() + problem[1:])
         marginals = tagger.marginals([text], [features])
-    member, weight = tagger, 1.0
-    if tagger.members:
-        # Of the members that can be explained and emit so many labels, that of most weight.
-        ranked = _rank_explainable_members(tagger, chosen or "set")
-        n_labels = len(set(labels))
-        able = [each for each in ranked if n_labels <= (each[0].max_labels or n_labels)]
-        member, weight = (able or ranked)[0]
-    reading = read_text(member.encoder, text, features, member.config.text.language)
-    own_ids = [tagger.labels.index[name] for name in member.labels.names]
-    explained = _explain(member, reading, top, chosen, labels, marginals.probs[0, own_ids])
-    unread = tuple(name for name in features if name not in reading.features)
-    explained = replace(explained, text=text, unknown_features=unread)
-    if member is tagger:
-        return explained
-    note = (
-        f"The words, the sequences and the probabilities of sets are those of {member.method}, "
-        f"the member with the most weight ({weight:.2f})."
-    )
-    return replace(explained, method=tagger.method, member=member.method, note=note)
+    members = _read_by_members(tagger, text, features, chosen)
+    tokens = tagger.encoder.encode([text], [features])
+    found = _explain(tagger, tokens, members, top, chosen, labels, marginals.probs[0])
+    unread = tuple(name for name in features if name not in found.features)
+    return replace(found, text=text, unknown_features=unread)
 
 
+@torch.inference_mode()
 def explain_tokens(tagger: Tagger, tokens: Ragged, top: int = 12) -> Explanation:
     """Explain by rule "set" a document of which only the token ids are known, in one row.
 
     Its text is what the model read, without stop words. There are no words per label.
     """
     (found,) = tagger.tag_tokens(tokens, "set")
-    return _explain(tagger, read_tokens(tagger.encoder, tokens), top, "set", found.labels, None)
+    member = _Member.of(tagger, 1.0, read_tokens(tagger.encoder, tokens))
+    return _explain(tagger, tokens, [member], top, "set", found.labels, None)
 
 
-@torch.inference_mode()
+def _read_by_members(
+    tagger: Tagger, text: str, features: Sequence[str], rule: str | None
+) -> list[_Member]:
+    """Read a text as the members of a mixture do that have a weight by the rule, or as the model.
+
+    The first one reads the most of the text. All have its words, and the features that any reads.
+    """
+    system = _system_for(tagger, rule)
+    weights = system.weights.current.tolist() if isinstance(system, MixtureSystem) else [1.0]
+    members = [
+        _Member.of(
+            model, weight, read_text(model.encoder, text, features, model.config.text.language)
+        )
+        for model, weight in zip(tagger.members or (tagger,), weights, strict=True)
+        if weight > 0
+    ]
+    members.sort(key=lambda each: -each.reading.n_read)
+    return [*_share_words(members, features)] if len(members) > 1 else members
+
+
+def _share_words(members: Sequence[_Member], features: Sequence[str]) -> Iterator[_Member]:
+    """Yield members of a mixture with the words of the first, and the features that any reads."""
+    words = members[0].reading.words
+    read = [word for word in words if word.place is not None]
+    stops = [word.stop for word in read]
+    some = {name for each in members for name in each.reading.features}
+    names = tuple(dict.fromkeys(name for name in features if name in some))
+    for member in members:
+        places = []
+        for word in member.reading.words:
+            if word.place is not None:  # these are in the order of their places
+                place = bisect_right(stops, word.start)
+                overlaps = place < len(read) and read[place].start < word.stop
+                places.append(place if overlaps else NOWHERE)
+        places += [len(read) + names.index(name) for name in member.reading.features]
+        places.append(NOWHERE)  # the last, for what is neither a word nor a feature
+        moved = [places[place] for place in member.reading.places]
+        reading = AlignedText(member.reading.tokens, words, names, moved)
+        yield replace(member, reading=reading)
+
+
+def _system_for(tagger: Tagger, rule: str | None) -> System:
+    return tagger.system if rule is None else tagger.system.for_rule(rule)
+
+
 def _explain(
     tagger: Tagger,
-    reading: AlignedText,
+    tokens: Ragged,
+    members: Sequence[_Member],
     top: int,
     rule: str | None,
     explained: Collection[str],
     probs: Floats32 | None,
 ) -> Explanation:
     """Explain a set, predicted by a rule or given; `probs` are those of the labels, (L,)."""
-    system, labels = tagger.system, tagger.labels
-    label_set = sorted({labels.index[name] for name in explained})
-    whole = frozenset(label_set)
-    width: int | None = None  # of a search, which may miss orders of a set
-    encoding: Encoding | None = None
-    found: list[Order] = []
-    steps: tuple[Step, ...] = ()
-    if isinstance(system, NeuralSystem):
-        system.network.eval()
-        batch = make_batch(reading.tokens, None, np.zeros(1, dtype=np.int64)).to(system.device)
-        encoding = system.network.encode(batch)
-    if not isinstance(system, RecurrentSystem):
-        set_probs = _list_sets(system, reading.tokens, label_set, 1 if rule is None else top)
-    else:
-        assert encoding is not None
-        width = system.config.search.beam_width
-        orders = _find_orders(system, encoding, label_set)
-        found, set_probs = (orders, {}) if rule is None else _search(system, encoding)
-        own = set_probs.pop(whole, min(fsum(prob for _, prob in orders), 1.0))
-        set_probs = {whole: own, **set_probs}
-        steps = tuple(_follow(system, encoding, reading, labels, orders[0][0]))
-    sets = [
+    index = tagger.labels.index
+    names = name_labels(tagger.labels, sorted({index[name] for name in explained}))
+    recurrent = _find_recurrent(members, len(names))
+    found: list[ScoredSet] = []
+    steps: list[Step] = []
+    if recurrent is not None:
+        orders = _list_orders(recurrent, names)
+        steps = [*_follow(recurrent, orders[0].labels)]
+        found = (orders if rule is None else _list_orders(recurrent))[:top]
+    wanted = [
+        tuple(sorted(index[name] for name in each))
+        for each in (names, *(sequence.labels for sequence in found))
+    ]
+    scored = _score_sets(_system_for(tagger, rule), tokens, wanted, 0 if rule is None else top)
+    sets = tuple(
         NamedSet(
-            name_labels(labels, sorted(each)),
+            name_labels(tagger.labels, ids),
             prob,
             _letters(rank),
-            # A sum over orders is exact if the beam is as wide as they are many.
-            is_exact=width is None or factorial(len(each)) <= width,
+            is_exact=all(_sums_all_orders(each.tagger.system, len(ids)) for each in members),
         )
-        for rank, (each, prob) in enumerate(set_probs.items())
-    ]
-    names = {frozenset(each.labels): each.name for each in sets}
-    sequences = [
-        FoundSequence(order, prob, names[frozenset(order)])
-        for order, prob in ((name_labels(labels, order), prob) for order, prob in found[:top])
-    ]
-    shown = {*(each.name for each in sets[:top]), *(each.set for each in sequences)}
+        for rank, (ids, prob) in enumerate(scored.items())
+    )
+    set_names = {frozenset(each.labels): each.name for each in sets}
+    label_words = () if probs is None else _list_label_words(tagger, members, names, probs)
+    first = members[0]
     return Explanation(
         method=tagger.method,
         rule=rule,
-        text=" ".join(word.text for word in reading.words),
-        words=reading.words,
-        features=reading.features,
+        text=" ".join(word.text for word in first.reading.words),
+        words=first.reading.words,
+        features=first.reading.features,
         unknown_features=(),
-        max_words=tagger.encoder.limit,
-        beam_width=tagger.config.search.beam_width,
-        sequences=tuple(sequences),
-        sets=tuple(each for each in sets if each.name in shown),
-        steps=steps,
-        label_words=()
-        if probs is None
-        else list_label_words(tagger, reading, encoding, label_set, probs),
-        reads_subwords=isinstance(tagger.encoder, SubwordEncoder),
+        max_words=first.tagger.encoder.limit,
+        beam_width=(recurrent or first).tagger.config.search.beam_width,
+        sequences=tuple(
+            FoundSequence(each.labels, each.probability, set_names[frozenset(each.labels)])
+            for each in found
+        ),
+        sets=sets,
+        steps=tuple(steps),
+        label_words=label_words,
+        reads_subwords=isinstance(first.tagger.encoder, SubwordEncoder),
+        member=recurrent.tagger.method if tagger.members and recurrent else "",
+        note=_describe(members, recurrent) if tagger.members else "",
     )
 
 
-def _list_sets(
-    system: System, tokens: Ragged, first: Sequence[int], n_sets: int
-) -> dict[frozenset[int], float]:
-    """Return a set and the most probable others, with their probabilities."""
-    own = system.set_log_probs(tokens, np.array(first, dtype=np.int32).reshape(1, 1, -1))
-    probs = {frozenset(first): to_probability(own[0, 0])}
-    found = system.candidates(tokens, n_sets)
-    for row, log_prob in zip(found.labels[0], found.log_probs[0], strict=True):
-        if len(probs) < n_sets and log_prob > -np.inf:
-            probs.setdefault(frozenset(_ids(row)), to_probability(log_prob))
-    return probs
+def _describe(members: Sequence[_Member], recurrent: _Member | None) -> str:
+    """Describe what the members of a mixture have in its explanation."""
+    ranked = sorted(members, key=lambda each: -each.weight)
+    shown, silent = (
+        [each for each in ranked if _shows_words(each.tagger.system) == wanted]
+        for wanted in (True, False)
+    )
+
+    def name(some: Sequence[_Member]) -> str:
+        return ", ".join(f"{each.tagger.method} ({each.weight:.2f})" for each in some)
+
+    parts = []
+    if shown:
+        parts.append(f"The words of each label are the weighted sums over {name(shown)}.")
+    if silent:
+        parts.append(f"Without label evidence, and so without words: {name(silent)}.")
+    if recurrent is not None:
+        parts.append(f"The sequences and the steps are those of {name([recurrent])}.")
+    return " ".join(parts)
 
 
-def _search(
-    system: RecurrentSystem, encoding: Encoding
-) -> tuple[list[Order], dict[frozenset[int], float]]:
-    """Run Algorithm 3; return its sequences, and their sets with p."""
-    width, most = system.config.search.beam_width, system.config.model.max_labels
-    found = most_probable_sets(system.network.decoder, encoding, width, most)
-    probs = {
-        frozenset(_ids(row)): min(float(log_prob.exp()), 1.0)
-        for row, log_prob in zip(found.labels[0], found.log_probs[0], strict=True)
-        if log_prob > -torch.inf
-    }
-    assert found.sequences is not None
-    return _list_orders(found.sequences), probs
+def _find_recurrent(members: Sequence[_Member], n_labels: int) -> _Member | None:
+    """Return the member of most weight that emits labels one by one, and so many."""
+    able = [
+        each
+        for each in members
+        if isinstance(each.tagger.system, RecurrentSystem)
+        and n_labels <= each.tagger.system.config.model.max_labels
+    ]
+    return max(able, key=lambda each: each.weight, default=None)
 
 
-def _find_orders(
-    system: RecurrentSystem, encoding: Encoding, label_set: Sequence[int]
-) -> list[Order]:
-    """Find the best orders of a set and their probabilities: Algorithm 1 with ALL = 1."""
-    sets = torch.tensor(label_set, dtype=torch.long, device=system.device).view(1, 1, -1)
-    width = system.config.search.beam_width
-    return _list_orders(search_orders(system.network.decoder, encoding, sets, width))
+def _score_sets(
+    system: System, tokens: Ragged, wanted: Iterable[tuple[int, ...]], n_best: int
+) -> dict[tuple[int, ...], float]:
+    """Return the probabilities of the wanted sets and of the most probable ones.
+
+    The first of the wanted sets stays the first; the others are in descending order.
+    """
+    sets = dict.fromkeys(wanted)
+    if n_best:
+        found = system.candidates(tokens, n_best)
+        n_found = int((found.log_probs[0, :n_best] > -np.inf).sum())
+        sets |= dict.fromkeys(tuple(found.set_at(0, rank)) for rank in range(n_found))
+    log_probs = system.set_log_probs(tokens, Ragged.from_lists([*sets]).padded(min_width=1)[None])
+    probs = dict(zip(sets, map(to_probability, log_probs[0]), strict=True))
+    first, *others = probs
+    return {each: probs[each] for each in (first, *sorted(others, key=lambda one: -probs[one]))}
 
 
-def _list_orders(found: Sequences) -> list[Order]:
-    """Return the sequences of one search for one document, with their probabilities."""
+def _sums_all_orders(system: System, n_labels: int) -> bool:
+    """Return whether p of sets of so many labels is exact: not only a sum over some orders."""
+    if isinstance(system, OrderFreeSystem):
+        return n_labels <= EXACT_UP_TO
+    if isinstance(system, RecurrentSystem):
+        return factorial(n_labels) <= system.config.search.beam_width
+    return True
+
+
+def _list_orders(member: _Member, given: Sequence[str] | None = None) -> list[ScoredSet]:
+    """Return the best label sequences, or the best orders of a given set, with their p.
+
+    The orders of a set are found by Algorithm 1 with ALL = 1.
+    """
+    system, encoding, labels = member.tagger.system, member.encoding, member.tagger.labels
+    assert isinstance(system, RecurrentSystem)
+    assert encoding is not None
+    decoder, width = system.network.decoder, system.config.search.beam_width
+    if given is None:
+        found = best_sequences(decoder, encoding, width, system.config.model.max_labels)
+    else:
+        ids = [labels.index[name] for name in given]
+        sets = torch.tensor(ids, dtype=torch.long, device=system.device).view(1, 1, -1)
+        found = search_orders(decoder, encoding, sets, width)
+    orders = zip(found.labels[0, 0].tolist(), found.log_probs[0, 0].tolist(), strict=True)
     return [
-        (_ids(row), min(exp(log_prob), 1.0))
-        for row, log_prob in zip(found.labels[0, 0], found.log_probs[0, 0].tolist(), strict=True)
-        if log_prob > -torch.inf
+        ScoredSet(name_labels(labels, order), min(exp(log_prob), 1.0))
+        for order, log_prob in orders
+        if log_prob > -np.inf
     ]
 
 
-def _follow(
-    system: RecurrentSystem,
-    encoding: Encoding,
-    reading: AlignedText,
-    labels: LabelVocabulary,
-    order: Sequence[int],
-) -> Iterator[Step]:
+def _follow(member: _Member, order: Sequence[str]) -> Iterator[Step]:
     """Follow an order again; yield the probability and the attention of each step."""
+    system, encoding, reading = member.tagger.system, member.encoding, member.reading
+    assert isinstance(system, RecurrentSystem)
+    assert encoding is not None
     decoder = system.network.decoder
-    emitted = torch.tensor(order, dtype=torch.long, device=system.device).view(1, -1)  # (1, S)
+    ids = [member.tagger.labels.index[name] for name in order]
+    emitted = torch.tensor(ids, dtype=torch.long, device=system.device).view(1, -1)  # (1, S)
     probs = decoder.follow(encoding, emitted)[0].exp().clamp(max=1)  # (S + 1, V)
     attention = decoder.attend(encoding, emitted[None])[0, 0]  # (S + 1, T)
     attention = attention[:, : len(reading.places)].float().cpu().numpy()
     weights = reading.sum_by_word(attention)[:, :-1].tolist()  # (S + 1, R)
-    for step, name in enumerate([*name_labels(labels, order), None]):
-        output = decoder.n_labels if name is None else order[step]
-        yield Step(name, float(probs[step, output]), tuple(weights[step]))
-
-
-def _ids(row: Tensor | Ids) -> list[int]:
-    return [label for label in row.tolist() if label >= 0]
+    outputs = [*ids, decoder.n_labels]  # STOP
+    for step, name in enumerate([*order, None]):
+        yield Step(name, float(probs[step, outputs[step]]), tuple(weights[step]))
 
 
 def _letters(rank: int) -> str:
@@ -285,54 +358,44 @@ def _letters(rank: int) -> str:
     return name
 
 
-def has_label_words(system: System) -> bool:
-    """Return whether a system shows which words speak for a label."""
-    return isinstance(system, ClassicalSystem) or _find_evidence(system) is not None
-
-
-def list_label_words(
-    tagger: Tagger,
-    reading: AlignedText,
-    encoding: Encoding | None,
-    label_set: Sequence[int],
-    probs: Floats32,
+def _list_label_words(
+    tagger: Tagger, members: Sequence[_Member], explained: Sequence[str], probs: Floats32
 ) -> tuple[LabelWords, ...]:
     """Return the words for each label of a set, and for the most probable labels outside of it.
 
-    `encoding` is what a network makes of the tokens, `probs` (L,) are those of all labels.
+    Of a mixture, they are the weighted sums over its members. `probs` (L,) are those of all labels.
     """
+    index, names = tagger.labels.index, tagger.labels.names
     others = [
-        label
-        for label in np.argsort(-probs, kind="stable")[: len(label_set) + N_LEFT_OUT].tolist()
-        if label not in label_set and probs[label] >= MIN_PROBABILITY
+        names[label]
+        for label in np.argsort(-probs, kind="stable")[: len(explained) + N_LEFT_OUT].tolist()
+        if names[label] not in explained and probs[label] >= MIN_PROBABILITY
     ]
-    chosen = [*label_set, *others[:N_LEFT_OUT]]
-    values = _weigh_tokens(tagger.system, reading.tokens, encoding, chosen)
-    if values is None:
+    chosen = [*explained, *others[:N_LEFT_OUT]]
+    found = [
+        each.weight * each.reading.sum_by_word(values.T)
+        for each in members
+        if (values := _weigh_tokens(each, chosen)) is not None
+    ]
+    if not found:
         return ()
-    weights = reading.sum_by_word(values.T).tolist()  # (N, R + 1)
-    names = tagger.labels.names
+    weights = np.sum(found, axis=0).tolist()  # (N, R + 1)
     return tuple(
-        LabelWords(names[label], float(probs[label]), label in label_set, tuple(row[:-1]), row[-1])
-        for label, row in zip(chosen, weights, strict=True)
+        LabelWords(name, float(probs[index[name]]), name in explained, tuple(row[:-1]), row[-1])
+        for name, row in zip(chosen, weights, strict=True)
     )
 
 
-def _find_evidence(system: System) -> LabelEvidence | None:
-    """Return the part of a network that attends to words for each label; None without one."""
-    return system.network.evidence if isinstance(system, NeuralSystem) else None
-
-
-def _weigh_tokens(
-    system: System, tokens: Ragged, encoding: Encoding | None, labels: Sequence[int]
-) -> Floats32 | None:
+def _weigh_tokens(member: _Member, names: Sequence[str]) -> Floats32 | None:
     """Return what each token adds to the score of some labels, (T, N); None if it is not known."""
+    system, tokens = member.tagger.system, member.reading.tokens
+    labels = [member.tagger.labels.index[name] for name in names]
     if isinstance(system, ClassicalSystem):
         return system.weigh_tokens(tokens, labels)
-    evidence = _find_evidence(system)
-    if evidence is None or encoding is None:
+    if not isinstance(system, NeuralSystem) or system.network.evidence is None:
         return None
-    by_word = evidence.by_word(encoding)[0, : len(tokens[0]), list(labels)]
+    assert member.encoding is not None
+    by_word = system.network.evidence.by_word(member.encoding)[0, : len(tokens[0]), labels]
     found: Floats32 = by_word.float().cpu().numpy()
-    wide = system.network.wide if isinstance(system, NeuralSystem) else None
-    return found if wide is None else found + weigh_tokens(wide, tokens)[:, list(labels)]
+    wide = system.network.wide
+    return found if wide is None else found + weigh_tokens(wide, tokens)[:, labels]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from math import fsum
 from typing import Any
@@ -23,7 +23,8 @@ class LabelWords:
 
     Of a network, this is its label evidence: what a word adds to the score of the label by itself,
     at every step. Of a classical system, it is what a word adds to the log-odds of the label, and
-    what a pair of words adds is divided between the two.
+    what a pair of words adds is divided between the two. Of a mixture, it is the weighted sum over
+    its members.
     """
 
     label: str
@@ -113,8 +114,8 @@ class Explanation:
     # Of the labels of the explained set, then of the most probable others.
     label_words: tuple[LabelWords, ...] = ()
     reads_subwords: bool = False
-    member: str = ""  # of a mixture: the method of the member that words and sets are of
-    note: str = ""  # of a mixture: which member that is
+    member: str = ""  # of a mixture: the member that the sequences and the steps are of
+    note: str = ""  # of a mixture: the weight of each member, and what it shows
 
     @property
     def predicted(self) -> NamedSet:
@@ -125,11 +126,6 @@ class Explanation:
     def is_given(self) -> bool:
         """Whether the set was given; then the sequences are its orders only."""
         return self.rule is None
-
-    @property
-    def order(self) -> tuple[str, ...]:
-        """The best order of the explained set."""
-        return tuple(step.label for step in self.steps if step.label is not None)
 
     @property
     def order_probability(self) -> float:
@@ -147,55 +143,47 @@ class Explanation:
 
     def reading_notes(self) -> list[str]:
         """Describe in sentences how much of the text the model read, and how."""
-        return list(self._describe_reading())
-
-    def _describe_reading(self) -> Iterator[str]:
-        if self.note:
-            yield self.note
+        subwords, n_read = self.reads_subwords, len(self.read) - len(self.features)
+        notes = [self.note] if self.note else []
         if self.read:
-            n_read = len(self.read) - len(self.features)
-            yield f"The model read {count_of(n_read, 'word')} of {len(self.words):,}."
+            notes.append(f"The model read {count_of(n_read, 'word')} of {len(self.words):,}.")
         else:
-            yield "There is nothing to read: the model would predict this for any empty text."
-        subwords = self.reads_subwords
+            notes.append("There is nothing to read: any empty text has the same prediction.")
         if n := len(self.with_fate(STOP_WORD)):
-            what = "read, but not listed" if subwords else "left out"
-            yield f"{count_of(n, 'stop word')} {what}."
+            how = "read, but not listed" if subwords else "left out"
+            notes.append(f"{count_of(n, 'stop word')} {how}.")
         if n := len(self.with_fate(CUT)):
-            kind = (
-                "parts of words (text.max_tokens and text.windows)."
-                if subwords
-                else "that are not stop words (text.max_words and text.windows)."
-            )
-            yield (
+            of = "that are not stop words (text.max_words and text.windows)"
+            if subwords:
+                of = "parts of words (text.max_tokens and text.windows)"
+            notes.append(
                 f"{count_of(n, 'word')} cut off at the end: this model reads the first "
-                f"{self.max_words:,} {kind}"
+                f"{self.max_words:,} {of}."
             )
         for fate, what, how in (
             (AS_UNKNOWN, "word", "unknown to the model"),
             (AS_NUMBER, "number", "read as 'a number'"),
         ):
             if names := [word.text for word in self.with_fate(fate)]:
-                yield f"{count_of(len(names), what)} {how}: {_list_once(names)}."
+                notes.append(f"{count_of(len(names), what)} {how}: {_list_once(names)}.")
         if self.features:
-            yield f"{count_of(len(self.features), 'feature')} read after the words."
-        if self.unknown_features:
+            notes.append(f"{count_of(len(self.features), 'feature')} read after the words.")
+        if names := list(self.unknown_features):
             why = "too many" if subwords else "unknown to the model"
-            left_out = _list_once(self.unknown_features)
-            yield f"{count_of(len(self.unknown_features), 'feature')} left out, {why}: {left_out}."
+            notes.append(f"{count_of(len(names), 'feature')} left out, {why}: {_list_once(names)}.")
         if subwords and self.steps:
             share = 1 - fsum(sum(step.weights) for step in self.steps) / len(self.steps)
-            yield (
+            notes.append(
                 f"{max(share, 0):.0%} of the attention of the steps is on punctuation and special "
                 "tokens, which are not shown."
             )
-
-    def attended(self, step: Step, top: int) -> list[WeightedWord]:
-        """Return the words with the most attention; the weights of a repeated word are summed."""
-        return self._weigh(step)[:top]
+        return notes
 
     def words_for(self, row: LabelWords | Step, top: int) -> list[WeightedWord]:
-        """Return the words that speak for a label or a step, the strongest first."""
+        """Return the words that speak for a label, or that a step attends to, the strongest first.
+
+        The weights of a repeated word are summed.
+        """
         return [word for word in self._weigh(row) if word.weight > 0][:top]
 
     def words_against(self, row: LabelWords | Step, top: int) -> list[WeightedWord]:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger
 
 RUN, MANIFEST = "run.json", "manifest.json"
-FORMATS = ("jsonl", "csv", "parquet")
+SUFFIXES = (".jsonl", ".csv", ".parquet")
 PARTS = ".parts"  # follows the name of a file whose parts are not joined yet
 CHUNK_ROWS = 5000
 CHUNKS_PER_WORKER = 2  # that wait or are being tagged
@@ -122,7 +122,6 @@ def predict_files(
     calibrated: bool = True,
     beam_width: int | None = None,
     split: str | None = None,
-    format_out: str | None = None,
     chunk_rows: int = CHUNK_ROWS,
     device: str = "auto",
     workers: int | None = None,
@@ -139,14 +138,13 @@ def predict_files(
     Args:
         model: a model folder; on a cluster, one that all nodes can read.
         data: files, globs or folders; with `ray`, also addresses such as "s3://bucket/in/".
-        out: a .jsonl, .csv or .parquet file; or a folder, which has no such suffix.
+        out: a .jsonl, .csv or .parquet file; or a folder, whose parts are JSON Lines.
         rule: the prediction rule; the model's own if None.
         top: how many sets to write per document.
         limits: limits on the predicted sets.
         calibrated: whether to write calibrated probabilities.
         beam_width: another beam width than that of training.
         split: the part to read, if the data has several.
-        format_out: the format of the parts in a folder: "jsonl" (default), "csv" or "parquet".
         chunk_rows: the number of rows per part.
         device: "auto", "cpu" or "cuda".
         workers: the number of workers; by default one per core, or one per GPU.
@@ -158,14 +156,13 @@ def predict_files(
         if value is not None and value < 1:
             raise ConfigError(f"{name} must be at least 1, got {value}.")
     is_file = bool(Path(out).suffix) and not str(out).endswith("/")
-    chosen = Path(out).suffix[1:].lower() if is_file else format_out or "jsonl"
-    if chosen not in FORMATS or (is_file and format_out not in (None, chosen)):
+    suffix = Path(out).suffix.lower() if is_file else ".jsonl"
+    if suffix not in SUFFIXES:
         raise ConfigError(
-            f"Several workers write {', '.join(FORMATS)}, not '{format_out or chosen}'. Choose "
-            "--out, or the --format-out of a folder."
+            f"Several workers write {', '.join(SUFFIXES)}, not {suffix}. Choose another --out."
         )
     source = data if isinstance(data, Source) else Source(data)
-    keep_columns = chosen != "jsonl" or ray is not None
+    keep_columns = suffix != ".jsonl" or ray is not None
     options = replace(source.options, require_labels=False, keep_columns=keep_columns)
     source = replace(source, options=options)
     device = choose_device(device, ray, gpus_per_worker, "--gpus-per-worker")
@@ -173,7 +170,7 @@ def predict_files(
     if beam_width is not None:
         tagger.with_beam_width(beam_width)
     tagger.resolve(rule, top, limits, calibrated)
-    if chosen == "csv":
+    if suffix == ".csv":
         check_separator(tagger.labels.names, options.label_separator)
     work = TagWork(
         model=fix_place(model),
@@ -188,7 +185,7 @@ def predict_files(
         separator=options.label_separator,
     )
     if ray is not None:
-        if is_file or format_out not in (None, "parquet"):
+        if is_file:
             raise ConfigError("--ray writes a folder of Parquet files: name one as --out FOLDER/.")
         from setrnn.tagging.ray_files import tag_on_ray
 
@@ -199,14 +196,14 @@ def predict_files(
     if target.resolve() in [file.resolve() for file in part.files]:
         raise ConfigError(f"{target} is an input. Choose another --out.")
     folder = target.with_name(target.name + PARTS) if is_file else target
-    suffix = chosen if chosen == "jsonl" or not is_file else "parquet"  # it keeps types
     with locked(target, wait=False, way_out=BUSY):
         inputs = [[str(file.absolute()), file.stat().st_size] for file in part.files]
         reading = {f"reading.{name}": str(value) for name, value in asdict(options).items()}
-        run = work.settings() | reading | {"chunk_rows": chunk_rows, "format": chosen}
+        run = work.settings() | reading | {"chunk_rows": chunk_rows, "format": suffix[1:]}
         begin_run(folder / RUN, run | {"inputs": inputs}, folder)
         bad_rows = BadRows(source.on_bad_row)
-        parts = _Parts(folder, suffix, work, workers, on_progress)
+        of_parts = ".jsonl" if suffix == ".jsonl" else ".parquet"  # which keeps types
+        parts = _Parts(folder, of_parts, work, workers, on_progress)
         files = parts.tag(batched(part.read(bad_rows), chunk_rows))
         names = tuple(file.name for file in files)
         if is_file:
@@ -270,7 +267,7 @@ class _Parts:
         waiting: dict[Future[None], tuple[Path, list[Example]]] = {}
         try:
             for number, chunk in enumerate(chunks):
-                file = self.folder / f"part-{number:06d}.{self.suffix}"
+                file = self.folder / f"part-{number:06d}{self.suffix}"
                 files.append(file)
                 self.n_documents += len(chunk)
                 if self._is_whole(file, chunk):
@@ -283,7 +280,7 @@ class _Parts:
                 self._wait(waiting)
         finally:
             self._close()
-        if more := sorted(set(self.folder.glob(f"part-*.{self.suffix}")) - set(files)):
+        if more := sorted(set(self.folder.glob(f"part-*{self.suffix}")) - set(files)):
             raise _changed(more[0])
         return files
 

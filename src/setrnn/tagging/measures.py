@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -70,9 +70,8 @@ class Evaluation:
     mean_probability: float
     calibration_error: float  # the expected calibration error of the predictions
     calibration_error_raw: float  # the same with the model's own probabilities
-    # Prediction by the rule, with the search for many sets that all measures share.
-    documents_per_second: float
     # What follows, up to `labels`, does not depend on the rule.
+    documents_per_second: float  # of prediction by all rules that were measured together
     missing_mass: float  # the mean probability of the sets that were not found
     # The mean of log p(true set), over the documents all of whose labels the model knows; None if
     # there are none.
@@ -85,6 +84,10 @@ class Evaluation:
     accepted: AcceptedScores | None = None  # None if the model has no acceptance for the rule
     share_trained_on: float = 0.0  # of the documents, that the model was trained on; see `is_seen`
     hierarchical: HierarchicalScores | None = None  # None without a hierarchy
+    # Of each document; not part of `as_dict`.
+    predictions: tuple[Prediction, ...] = field(default=(), repr=False)
+    # The model's own log p of each true set; None if it has an unknown label.
+    true_log_probs: tuple[float | None, ...] = field(default=(), repr=False)
 
     @property
     def is_seen(self) -> bool:
@@ -94,7 +97,9 @@ class Evaluation:
     def as_dict(self) -> dict[str, Any]:
         """Return all measures as plain values."""
         groups = ("scores", "labels", "accepted", "hierarchical")
-        names = [each.name for each in fields(self) if each.name not in groups]
+        of_documents = ("predictions", "true_log_probs")
+        names = [each.name for each in fields(self)]
+        names = [name for name in names if name not in (*groups, *of_documents)]
         values = {name: getattr(self, name) for name in names}
         values |= self.scores.as_dict()
         for group in (self.accepted, self.hierarchical):

@@ -155,7 +155,7 @@ class Tagger(TrainedModel):
         options = self.resolve(rule, top, limits, calibrated)
         texts, features = zip(*documents, strict=True)
         tokens = self.encoder.encode(texts, features)
-        search = BatchSearch(self.system, tokens, count_for_all([options]))
+        search = BatchSearch(self.system, tokens, count_by_source([options]))
         found = self.name_chosen(search, options)
         predictions = list(map(add_notes, found, note_texts(self.encoder, texts, tokens)))
         many = search.many_sets()
@@ -364,7 +364,7 @@ class Tagger(TrainedModel):
         return Marginals(np.concatenate(probs), np.concatenate(missing))
 
 
-def count_for_all(options: Iterable[TagOptions]) -> dict[str, int]:
+def count_by_source(options: Iterable[TagOptions]) -> dict[str, int]:
     """Return how many candidates, by source, serve several rules and label probabilities."""
     n_sets = {"sets": count_candidates()}  # for label probabilities: sequences give none
     for each in options:

@@ -191,7 +191,8 @@ class TrainedModel:
             )
         closure = self.closure if is_closed else None
         found = asked.for_labels(self.labels, self.seen_sets, closure)
-        if asked.free or (asked.free is None and rule is not None):
+        is_free = rule is not None if asked.free is None else asked.free
+        if is_free or not len(self.labels):  # without labels, there is only the empty set
             return found
         return replace(found, plausible=PLAUSIBLE, dependencies=self.dependencies)
 

@@ -177,13 +177,13 @@ def test_training_into_the_same_folder_keeps_the_target(accepting, news, few, no
         assert (kept.target, kept.confidence) == (before.target, before.confidence) == (TARGET, 0.8)
         assert kept.threshold not in (None, before.threshold)
         assert each.label_acceptance.target == TARGET
-    assert any(f"target accuracy {TARGET:g}" in each for each in notes.texts)
+    assert not any("target accuracy" in each for each in notes.warnings)
     again = setrnn.calibrate(tagger, news, target=TARGET, confidence=0.8)
     assert again.acceptance == kept, "as if it was calibrated by hand"
 
     # Nothing can be fitted: nothing is accepted, and the user is told.
     tagger = setrnn.train(few, "br", out=accepting)
-    assert any("accepts nothing by it until" in each for each in notes.warnings)
+    assert any("accepts nothing by it" in each for each in notes.warnings)
     assert not setrnn.load(accepting).is_calibrated
     setrnn.calibrate(tagger, news, target=TARGET, confidence=0.8).tagger.save_calibration(accepting)
 

@@ -215,24 +215,19 @@ def calibrate_or_warn(
             raise
         log.warning(f"The model is not calibrated: {reason}")
     if before is not None:
-        _note_targets(tagger, before)
+        _warn_of_lost_targets(tagger, before)
     return tagger
 
 
-def _note_targets(tagger: Tagger, before: Calibration) -> None:
-    """Log what became of the targets of the previous model."""
+def _warn_of_lost_targets(tagger: Tagger, before: Calibration) -> None:
+    """Warn of rules by which the previous model accepted predictions, and this one does not."""
     found = tagger.fitted.acceptance
     for rule, each in before.acceptance.items():
-        kept = f"The previous model had the target accuracy {each.target:g} for rule {rule}: "
-        now = found.get(rule)
-        if now is None:
-            log.warning(kept + "this model accepts nothing by it until you run setrnn calibrate.")
-        elif now.threshold is None:
-            log.warning(kept + "this model does not reach it, and no prediction is accepted.")
-        else:
-            log.info(
-                f"{kept}predictions of probability {now.threshold:.3f} or more are accepted now "
-                f"({now.share:.1%} of the documents calibrated on, {now.accuracy:.3f} right)."
+        if rule not in found or found[rule].threshold is None:
+            log.warning(
+                f"The previous model had the target accuracy {each.target:g} for rule {rule}: this "
+                "model accepts nothing by it. Run setrnn calibrate on more documents, or with a "
+                "lower target."
             )
     if found and (own := tagger.rule_or_own(None)) not in found:
         log.warning(
