@@ -6,17 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import setrnn
-from setrnn.cli.options import (
-    AllowTrainingDocuments,
-    Device,
-    JsonFile,
-    Model,
-    Reading,
-    Rule,
-    ValidPart,
-    argument,
-    option,
-)
+from setrnn.cli import options
+from setrnn.cli.options import argument, option
 from setrnn.cli.progress import terminal_progress
 from setrnn.cli.tables import show_table
 from setrnn.cli.terminal import note, show, write_json
@@ -32,22 +23,22 @@ FIGURES = (".svg", ".png", ".pdf")
 
 
 def calibrate(
-    model: Model,
+    model: options.Model,
     data: Annotated[
         list[str],
         argument("VALID", "Documents with labels that the model was not trained on."),
     ],
-    reading: Reading,
+    reading: options.Reading,
     target_accuracy: Annotated[float, option("The least accuracy of accepted predictions.")] = 0.9,
     confidence: Annotated[float, option("The confidence that they reach that accuracy.")] = 0.9,
-    rule: Rule = None,
-    split: ValidPart = None,
+    rule: options.Rule = None,
+    split: options.ValidPart = None,
     figure: Annotated[
         Path | None, option("Also draw a reliability diagram: a .svg, .png or .pdf file.")
     ] = None,
-    json: JsonFile = None,
-    device: Device = "auto",
-    allow_training_documents: AllowTrainingDocuments = False,
+    json: options.JsonFile = None,
+    device: options.Device = "auto",
+    allow_training_documents: options.AllowTrainingDocuments = False,
 ) -> None:
     """Calibrate a model's probabilities, and find which predictions to accept without review.
 

@@ -8,25 +8,17 @@ from pathlib import Path
 from typing import Annotated
 
 import setrnn
-from setrnn.cli.options import (
-    ConfigFile,
-    Data,
-    Device,
-    Preset,
-    Settings,
-    TreeReading,
-    Valid,
-    option,
-)
+from setrnn.cli import options
+from setrnn.cli.options import option
 from setrnn.cli.progress import terminal_progress
 from setrnn.cli.report import show_report
 from setrnn.cli.terminal import note
 
 
 def compare(
-    data: Data,
+    data: options.Data,
     out: Annotated[Path, option("The folder to write; a comparison already there is continued.")],
-    reading: TreeReading,
+    reading: options.TreeReading,
     methods: Annotated[
         str,
         option(
@@ -58,11 +50,11 @@ def compare(
         list[str] | None, option("Another tool's predictions. May be repeated.", "NAME=FILE")
     ] = None,
     quick: Annotated[bool, option("Use small settings and one seed, for a first look.")] = False,
-    valid: Valid = None,
-    preset: Preset = "default",
-    config: ConfigFile = None,
-    settings: Settings = None,
-    device: Device = "auto",
+    valid: options.Valid = None,
+    preset: options.Preset = "default",
+    config: options.ConfigFile = None,
+    settings: options.Settings = None,
+    device: options.Device = "auto",
     no_models: Annotated[bool, option("Do not keep the trained models.")] = False,
     ray: Annotated[
         str | None,

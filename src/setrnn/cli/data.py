@@ -11,22 +11,8 @@ from typing import Annotated
 import typer
 
 import setrnn
-from setrnn.cli.options import (
-    ConfigFile,
-    Data,
-    Device,
-    JsonFile,
-    Model,
-    Reading,
-    Rule,
-    Settings,
-    TreeReading,
-    Unlabelled,
-    Valid,
-    argument,
-    option,
-    part,
-)
+from setrnn.cli import options
+from setrnn.cli.options import argument, option, part
 from setrnn.cli.progress import terminal_progress, watch
 from setrnn.cli.tables import show_table
 from setrnn.cli.terminal import escape_controls, note, show, stdout, warn, write_json
@@ -55,9 +41,9 @@ data = typer.Typer(
 
 @data.command()
 def info(
-    data: Data,
-    reading: TreeReading,
-    json: JsonFile = None,
+    data: options.Data,
+    reading: options.TreeReading,
+    json: options.JsonFile = None,
     write_label_map: Annotated[
         Path | None,
         option(
@@ -164,7 +150,7 @@ def _show_labels(name: str, split: SplitStatistics) -> None:
 
 @data.command()
 def convert(
-    data: Data,
+    data: options.Data,
     out: Annotated[
         Path,
         argument(
@@ -173,7 +159,7 @@ def convert(
             "folder, for several parts.",
         ),
     ],
-    reading: TreeReading,
+    reading: options.TreeReading,
     to: Annotated[str, option("The format of the files in a folder.", "SUFFIX")] = ".jsonl",
 ) -> None:
     """Convert any format to JSON Lines, Parquet or tasks of Label Studio."""
@@ -198,9 +184,9 @@ def convert(
 
 @data.command()
 def split(
-    data: Data,
+    data: options.Data,
     out: Annotated[Path, argument("OUT", "The folder to write.")],
-    reading: Reading,
+    reading: options.Reading,
     valid: Annotated[float, option("The share for valid; 0 for none.", "SHARE")] = 0.1,
     test: Annotated[float, option("The share for test; 0 for none.", "SHARE")] = 0.1,
     seed: Annotated[int, option("The random seed; the same seed gives the same parts.")] = 0,
@@ -226,13 +212,13 @@ def split(
 
 @data.command()
 def prepare(
-    data: Data,
-    reading: TreeReading,
+    data: options.Data,
+    reading: options.TreeReading,
     out: Annotated[Path, option("Where to make the prepared folder.")] = Path("prepared"),
-    valid: Valid = None,
-    unlabelled: Unlabelled = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
+    valid: options.Valid = None,
+    unlabelled: options.Unlabelled = None,
+    config: options.ConfigFile = None,
+    settings: options.Settings = None,
 ) -> None:
     """Write data as a folder that training maps into memory, and print its path."""
     source = replace(reading.source(data, valid), unlabelled=tuple(unlabelled or ()))
@@ -251,17 +237,17 @@ def prepare(
 
 @data.command()
 def choose(
-    model: Model,
+    model: options.Model,
     pool: Annotated[
         list[str],
         argument("POOL", "The documents to choose from: files, or a folder. Labels are not read."),
     ],
     out: Annotated[Path, option("The file to write: .csv, .parquet, or else JSON Lines.")],
-    reading: Reading,
+    reading: options.Reading,
     n: Annotated[int, option("How many documents to choose.", "N", "--n", min=1)] = 200,
     split: Annotated[str | None, part("train")] = None,
-    rule: Rule = None,
-    device: Device = "auto",
+    rule: options.Rule = None,
+    device: options.Device = "auto",
 ) -> None:
     """Choose the documents to tag next: uncertain ones that differ from each other.
 

@@ -6,15 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import setrnn
-from setrnn.cli.options import (
-    Data,
-    ModelOut,
-    TrainingOptions,
-    TreeReading,
-    Unlabelled,
-    argument,
-    option,
-)
+from setrnn.cli import options
+from setrnn.cli.options import argument, option
 from setrnn.cli.progress import terminal_progress
 from setrnn.cli.terminal import note
 from setrnn.cli.train import show_training
@@ -22,11 +15,11 @@ from setrnn.cli.train import show_training
 
 def distil(
     teacher: Annotated[Path, argument("TEACHER", "A model folder or hub:NAME.")],
-    data: Data,
-    out: ModelOut,
-    reading: TreeReading,
-    training: TrainingOptions,
-    unlabelled: Unlabelled = None,
+    data: options.Data,
+    out: options.ModelOut,
+    reading: options.TreeReading,
+    training: options.TrainingOptions,
+    unlabelled: options.Unlabelled = None,
     method: Annotated[
         str, option("The student to train.", "set-rnn-exact|set-rnn|sigmoid")
     ] = "set-rnn-exact",

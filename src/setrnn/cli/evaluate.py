@@ -8,19 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import setrnn
-from setrnn.cli.options import (
-    AllowTrainingDocuments,
-    BeamWidth,
-    Data,
-    Device,
-    JsonFile,
-    LimitOptions,
-    Model,
-    Rule,
-    TestPart,
-    TreeReading,
-    option,
-)
+from setrnn.cli import options
+from setrnn.cli.options import option
 from setrnn.cli.progress import terminal_progress
 from setrnn.cli.tables import show_measures, show_table
 from setrnn.cli.terminal import show, warn, write_json
@@ -35,17 +24,17 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    model: Model,
-    data: Data,
-    reading: TreeReading,
-    limits: LimitOptions,
-    rule: Rule = None,
-    split: TestPart = None,
+    model: options.Model,
+    data: options.Data,
+    reading: options.TreeReading,
+    limits: options.LimitOptions,
+    rule: options.Rule = None,
+    split: options.TestPart = None,
     labels: Annotated[int, option("How many of the most frequent labels to show.", min=0)] = 10,
-    json: JsonFile = None,
-    device: Device = "auto",
-    beam_width: BeamWidth = None,
-    allow_training_documents: AllowTrainingDocuments = False,
+    json: options.JsonFile = None,
+    device: options.Device = "auto",
+    beam_width: options.BeamWidth = None,
+    allow_training_documents: options.AllowTrainingDocuments = False,
 ) -> None:
     """Measure a model on documents whose labels are known.
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from rich.text import Text
 
 import setrnn
-from setrnn.cli.options import Device, JsonFile, Model, Rule, option
+from setrnn.cli import options
+from setrnn.cli.options import option
 from setrnn.cli.tables import Row, labels_text, show_table
 from setrnn.cli.terminal import note, show, stdout, write_json
 from setrnn.data.disk import check_file_place, whole_file
@@ -24,16 +25,16 @@ MIN_WEIGHT = 0.1  # of the strongest word of the label or step
 
 
 def explain(
-    model: Model,
+    model: options.Model,
     text: Annotated[str, option("The text to explain; - reads standard input.")],
     features: Annotated[
         list[str] | None,
         option("The features of the text, separated by commas. May be repeated.", "A,B"),
     ] = None,
     html: Annotated[Path | None, option("Also write the explanation to this HTML page.")] = None,
-    json: JsonFile = None,
+    json: options.JsonFile = None,
     top: Annotated[int, option("How many sets and how many sequences to list at most.")] = 12,
-    rule: Rule = None,
+    rule: options.Rule = None,
     label: Annotated[
         list[str] | None,
         option(
@@ -42,7 +43,7 @@ def explain(
         ),
     ] = None,
     no_label: Annotated[bool, option("Explain the empty set.")] = False,
-    device: Device = "auto",
+    device: options.Device = "auto",
 ) -> None:
     """Explain how a model tags a text, or how it scores a given set.
 

@@ -7,15 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import setrnn
-from setrnn.cli.options import (
-    AllowTrainingDocuments,
-    Device,
-    ModelOut,
-    Reading,
-    ValidPart,
-    argument,
-    option,
-)
+from setrnn.cli import options
+from setrnn.cli.options import argument, option
 from setrnn.cli.progress import terminal_progress
 from setrnn.cli.tables import show_members, show_table
 from setrnn.cli.terminal import note
@@ -34,11 +27,11 @@ def mix(
             "DATA",
         ),
     ],
-    out: ModelOut,
-    reading: Reading,
-    split: ValidPart = None,
-    device: Device = "auto",
-    allow_training_documents: AllowTrainingDocuments = False,
+    out: options.ModelOut,
+    reading: options.Reading,
+    split: options.ValidPart = None,
+    device: options.Device = "auto",
+    allow_training_documents: options.AllowTrainingDocuments = False,
 ) -> None:
     """Make one model of several, with weights fitted for each prediction rule.
 

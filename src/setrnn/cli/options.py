@@ -302,7 +302,6 @@ def expand(command: Callable[..., None]) -> Callable[..., None]:
     for group in reversed(groups.values()):  # how to read the data is said last
         hints = typing.get_type_hints(group, include_extras=True)
         found |= {each.name: (hints[each.name], each.default) for each in fields(group)}
-
     for name, (kind, _) in found.items():
         value, *declared = typing.get_args(kind)
         if value is bool and not declared[0].param_decls:  # a flag

@@ -11,18 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import setrnn
+from setrnn.cli import options
 from setrnn.cli.data import refuse_own_input
-from setrnn.cli.options import (
-    BeamWidth,
-    Device,
-    LimitOptions,
-    Model,
-    Reading,
-    Rule,
-    TestPart,
-    argument,
-    option,
-)
+from setrnn.cli.options import argument, option
 from setrnn.cli.progress import terminal_progress, watch
 from setrnn.cli.terminal import escape_json, note, warn
 from setrnn.data.cache import Source
@@ -89,9 +80,9 @@ class WorkerOptions:
 
 
 def predict(
-    model: Model,
-    reading: Reading,
-    limits: LimitOptions,
+    model: options.Model,
+    reading: options.Reading,
+    limits: options.LimitOptions,
     many: WorkerOptions,
     data: Annotated[
         list[str] | None,
@@ -112,7 +103,7 @@ def predict(
             "in / is a folder of parts, which several workers write."
         ),
     ] = STDIN,
-    rule: Rule = None,
+    rule: options.Rule = None,
     top: Annotated[
         int,
         option(
@@ -120,10 +111,10 @@ def predict(
             "their beam width."
         ),
     ] = 1,
-    split: TestPart = None,
+    split: options.TestPart = None,
     raw: Annotated[bool, option("Write the probabilities before calibration.")] = False,
-    device: Device = "auto",
-    beam_width: BeamWidth = None,
+    device: options.Device = "auto",
+    beam_width: options.BeamWidth = None,
     present_field: Annotated[
         str | None,
         option(
@@ -149,7 +140,11 @@ def predict(
                 "output, --text and known labels."
             )
         how |= {"beam_width": beam_width, "split": split, "device": device, **many.given()}
-        _predict_files(model, source, out, **how)
+        with terminal_progress() as on_progress:
+            done = setrnn.predict_files(model, source, out, **how, on_progress=on_progress)
+        n_files = f" in {len(done.files):,} files" if out.endswith("/") else ""
+        note(f"Wrote {out}: {done.n_documents:,} documents{n_files}")
+        done.bad_rows.report()
         return
     file = Path(out)
     suffix = file.suffix.lower()
@@ -161,18 +156,18 @@ def predict(
     tagger = setrnn.load(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
-    options = replace(source.options, keep_columns=suffix in (".csv", ".parquet", TASKS))
+    read_options = replace(source.options, keep_columns=suffix in (".csv", ".parquet", TASKS))
     if suffix == ".csv":
-        check_separator(tagger.labels.names, options.label_separator)
+        check_separator(tagger.labels.names, reading.label_separator)
     if has_known:
         _check_known(present_field, absent_field, rule, wanted != setrnn.Limits())
-        options = replace(
-            options,
+        read_options = replace(
+            read_options,
             present_field=present_field,
             absent_field=absent_field,
             check_known=tagger.check_known,
         )
-    source = replace(source, options=options)
+    source = replace(source, options=read_options)
     bad_rows = BadRows(source.on_bad_row)
     with _open_input(source, text, split, file) as part, terminal_progress() as on_progress:
         examples, for_rows = tee(part.read(bad_rows))
@@ -188,27 +183,12 @@ def predict(
             if suffix == TASKS:
                 # The version of the model is named as by `serve --label-studio`.
                 version = f"{model.resolve().name}-{tagger.version}"
-                write_predicted_tasks(for_rows, found, file, version, options.id_field)
+                write_predicted_tasks(for_rows, found, file, version, reading.id_field)
             else:
-                names = options.id_field, options.label_separator
-                mark = any(map(has_mark, part.files))
-                write_predictions(for_rows, found, file, *names, mark=mark)
+                mark, separator = any(map(has_mark, part.files)), reading.label_separator
+                write_predictions(for_rows, found, file, reading.id_field, separator, mark=mark)
             note(f"Wrote {file}")
     bad_rows.report()
-
-
-def _predict_files(
-    model: Path,
-    source: Source,
-    out: str,
-    **options: Any,  # noqa: ANN401 (those of setrnn.predict_files)
-) -> None:
-    """Tag files by several workers, and say what they have written."""
-    with terminal_progress() as on_progress:
-        done = setrnn.predict_files(model, source, out, **options, on_progress=on_progress)
-    n_files = f" in {len(done.files):,} files" if out.endswith("/") else ""
-    note(f"Wrote {out}: {done.n_documents:,} documents{n_files}")
-    done.bad_rows.report()
 
 
 def _check_known(

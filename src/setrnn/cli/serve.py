@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from setrnn.cli.options import Device, argument, option
+from setrnn.cli import options
+from setrnn.cli.options import argument, option
 from setrnn.cli.terminal import note, warn
 from setrnn.errors import MissingExtraError
 from setrnn.models.folder import read_version
@@ -49,7 +50,7 @@ def serve(
             default="any; on 127.0.0.1 without API keys, localhost and IP addresses",
         ),
     ] = None,
-    device: Device = "auto",
+    device: options.Device = "auto",
     threads: Annotated[int, option("The number of threads per batch.", min=1)] = 1,
 ) -> None:
     """Serve models: an HTTP API, and a page to tag with.

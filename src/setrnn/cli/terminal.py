@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -120,15 +119,6 @@ def quiet(is_quiet: bool) -> Iterator[None]:
 
 def write_json(file: Path, values: Mapping[str, Any]) -> None:
     """Write a JSON file, whole or not at all; null for numbers that are not finite."""
-    text = json.dumps(_with_null(values), indent=2, ensure_ascii=False, allow_nan=False)
+    finite = json.loads(json.dumps(values), parse_constant=lambda name: None)
     with whole_file(file) as stream:
-        stream.write((text + "\n").encode())
-
-
-def _with_null(values: Any) -> Any:  # noqa: ANN401 (JSON values)
-    """Replace NaN and infinite numbers, which JSON cannot write."""
-    if isinstance(values, Mapping):
-        return {name: _with_null(each) for name, each in values.items()}
-    if isinstance(values, list | tuple):
-        return [_with_null(each) for each in values]
-    return None if isinstance(values, float) and not math.isfinite(values) else values
+        stream.write((json.dumps(finite, indent=2, ensure_ascii=False) + "\n").encode())

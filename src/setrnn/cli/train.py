@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import setrnn
-from setrnn.cli.options import Data, ModelOut, TrainingOptions, TreeReading, option
+from setrnn.cli import options
+from setrnn.cli.options import option
 from setrnn.cli.progress import terminal_progress
 from setrnn.cli.tables import show_measures, show_members
 from setrnn.cli.terminal import note, quiet
@@ -15,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def train(
-    data: Data,
-    out: ModelOut,
-    reading: TreeReading,
-    training: TrainingOptions,
+    data: options.Data,
+    out: options.ModelOut,
+    reading: options.TreeReading,
+    training: options.TrainingOptions,
     method: Annotated[
         str | None,
         option(

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import setrnn
-from setrnn.cli.options import Device, Model, Reading, argument, option
+from setrnn.cli import options
+from setrnn.cli.options import argument, option
 from setrnn.cli.progress import terminal_progress
 from setrnn.cli.tables import show_measures
 from setrnn.cli.terminal import note
@@ -15,7 +16,7 @@ from setrnn.metrics import MEASURES
 
 
 def update(
-    model: Model,
+    model: options.Model,
     new: Annotated[
         list[str],
         argument(
@@ -25,7 +26,7 @@ def update(
         ),
     ],
     out: Annotated[Path, option("The model folder to write; not MODEL itself.")],
-    reading: Reading,
+    reading: options.Reading,
     data: Annotated[
         list[str] | None,
         option(
@@ -43,7 +44,7 @@ def update(
             "--set",
         ),
     ] = None,
-    device: Device = "auto",
+    device: options.Device = "auto",
 ) -> None:
     """Update a model with new documents and labels, without training from the beginning.
 
