@@ -144,21 +144,3 @@ def test_only_debug_shows_the_traceback(setrnn, world):
     assert plain.code == debug.code == 1
     assert "Traceback" not in plain.err
     assert "Traceback" in debug.err
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        MemoryError("Unable to allocate 8.45 TiB for an array with shape (1162, 1000000000)"),
-        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 18 bytes."),
-    ],
-)
-def test_too_little_memory_is_one_line_that_says_what_to_lower(run, world, monkeypatch, error):
-    def fail(*_, **__):
-        raise error
-
-    monkeypatch.setattr("setrnn.systems.classical.br.fit_logistic", fail)
-    (line,) = run("train data --method br --out m", code=1).error_lines
-    assert "not enough memory" in line
-    assert "training.batch_size" in line
-    assert not (world / "m").exists()

@@ -201,6 +201,12 @@ def test_exports_are_joined_with_the_labels_above_theirs(run, world):
     assert any({"Football", "All"} <= set(row["labels"]) for row in rows)
 
 
+def test_split_copies_the_parts_that_are_there(run, world):
+    (world / "data/valid.jsonl").unlink()
+    run("data split data out --test 0")
+    assert read_rows(world / "out/test.jsonl") == read_rows(world / "data/test.jsonl")
+
+
 def test_split_cuts_every_document_once_and_the_same_with_a_seed(run, world):
     for out in ("a", "b"):
         run(f"data split data/train.jsonl {out} --valid 0.2 --seed 3")

@@ -41,45 +41,14 @@ def test_sequences_sets_and_words_are_shown(setrnn, model, taggers):
         assert ("(left out)" in row) != each.is_in_set
 
 
-def test_independent_labels_are_explained_by_their_words_and_sets(setrnn, taggers, tmp_path):
-    taggers["sigmoid"].save(tmp_path / "sigmoid")
-    page = tmp_path / "page.html"
-    result = setrnn("explain", tmp_path / "sigmoid", "--text", TEXT, "--html", page)
-    assert result.code == 0, result.err
-    assert "The words for each label" in result.out
-    assert "The most probable sets; the predicted one is the most probable set" in result.out
-    assert "step" not in result.out
-    assert "sequence" not in result.out
-    assert "Step by step" not in page.read_text()
-
-
-def test_features_are_separated_by_commas_or_repeated(setrnn, model):
-    result = setrnn(
-        "explain", model, "--text", "x", "--features", "money, prices", "--features", "none such"
-    )
-    assert result.code == 0, result.err
-    assert "2 features read" in result.out
-    assert "1 feature left out, unknown to the model: none such" in result.out
-
-
-def test_the_text_may_come_from_standard_input(setrnn, model, monkeypatch):
+def test_a_text_from_standard_input_has_its_features(setrnn, model, monkeypatch):
     monkeypatch.setattr(sys, "stdin", StringIO("one 2 three"))
-    result = setrnn("explain", model, "--text", "-")
+    features = ("--features", "money, prices", "--features", "none such")
+    result = setrnn("explain", model, "--text", "-", *features)
     assert result.code == 0, result.err
     assert "of 3." in result.out
-
-
-def test_a_given_set_is_explained_instead(setrnn, model, taggers, tmp_path):
-    names = taggers["set-rnn"].labels.names[3:5]
-    page = tmp_path / "page.html"
-    options = [option for name in names for option in ("--label", name)]
-    result = setrnn("explain", model, "--text", TEXT, *options, "--html", page)
-    assert result.code == 0, result.err
-    found = taggers["set-rnn"].explain(TEXT, labels=names)
-    assert "given set {" + ", ".join(names) in result.out
-    assert "predicts" not in result.out
-    assert result.out.count("→") == len(found.sequences) == 2
-    assert "given, not predicted" in page.read_text()
+    assert "2 features read" in result.out
+    assert "1 feature left out, unknown to the model: none such" in result.out
 
 
 def test_no_word_of_any_script_is_cut_off(taggers, monkeypatch):

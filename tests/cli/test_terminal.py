@@ -6,7 +6,6 @@ import re
 
 import pytest
 from rich.console import Console
-from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
@@ -55,7 +54,6 @@ def in_a_table(text):
         str,
         Text,
         in_a_table,
-        lambda text: Panel(text, title=text),
         lambda text: Text.assemble("set ", (labels_text([text]), "bold green")),
         lambda text: Text(" · ").join([Text(text), Text(text)]),
     ],
