@@ -7,7 +7,7 @@ import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -117,6 +117,7 @@ JsonFile = Annotated[Path | None, option("Also write the result to this JSON fil
 class Reading:
     """The options that say how to read the data."""
 
+    panel: ClassVar[str] = "How to read the data"  # of the help
     text_field: Annotated[str, option("The field or column of the text; A,B joins two.")] = "text"
     labels_field: Annotated[str, option("The field or column of the labels.")] = "labels"
     id_field: Annotated[str, option("The field or column of the id.")] = "id"
@@ -261,6 +262,7 @@ class TrainingOptions:
 class LimitOptions:
     """The limits on predicted sets."""
 
+    panel: ClassVar[str] = "Limits on the predicted sets"
     min_labels: Annotated[int, option("The least number of labels in a set.", "N")] = 0
     max_labels: Annotated[int | None, option("The greatest number of labels in a set.", "N")] = None
     only_seen: Annotated[bool, option("Predict only label sets that occurred in training.")] = False
@@ -301,11 +303,14 @@ def expand(command: Callable[..., None]) -> Callable[..., None]:
             groups[name], _ = found.pop(name)
     for group in reversed(groups.values()):  # how to read the data is said last
         hints = typing.get_type_hints(group, include_extras=True)
-        found |= {each.name: (hints[each.name], each.default) for each in fields(group)}
+        for each in fields(group):
+            found[each.name] = hints[each.name], each.default
+            if panel := getattr(group, "panel", None):
+                typing.get_args(hints[each.name])[1].rich_help_panel = panel
     for name, (kind, _) in found.items():
-        value, *declared = typing.get_args(kind)
-        if value is bool and not declared[0].param_decls:  # a flag
-            declared[0].param_decls = (f"--{name.replace('_', '-')}",)
+        value, declared = typing.get_args(kind)
+        if value is bool and not declared.param_decls:  # a flag
+            declared.param_decls = (f"--{name.replace('_', '-')}",)
 
     def expanded(**values: Any) -> None:  # noqa: ANN401 (any option)
         for name, group in groups.items():

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import setrnn
 from setrnn.cli import options
@@ -35,20 +35,19 @@ if TYPE_CHECKING:
 
 TASKS = ".json"  # of Label Studio
 SUFFIXES = ("", ".jsonl", ".ndjson", ".txt", ".csv", ".parquet", TASKS)
-MANY = {"rich_help_panel": "Options for many documents"}
 
 
 @dataclass(frozen=True)
 class WorkerOptions:
     """Who tags many documents."""
 
+    panel: ClassVar[str] = "Many documents"
     workers: Annotated[
         int | None,
         option(
             "Tag by N processes. The same command resumes after a stop.",
             "N",
             default="with a folder, one per core or per GPU",
-            **MANY,
         ),
     ] = None
     ray: Annotated[
@@ -57,21 +56,17 @@ class WorkerOptions:
             "Tag Parquet files into a folder on a Ray cluster: auto for the one of this machine, "
             "local to start one, or HOST:PORT. All nodes must see MODEL, INPUT and the folder.",
             "ADDRESS",
-            **MANY,
         ),
     ] = None
     gpus_per_worker: Annotated[
-        float | None,
-        option("The GPUs of each worker on a Ray cluster, such as 0.5.", "N", **MANY),
+        float | None, option("The GPUs of each worker on a Ray cluster, such as 0.5.", "N")
     ] = None
     format_out: Annotated[
         str | None,
-        option(
-            "The format of the parts in a folder.", "jsonl|csv|parquet", default="jsonl", **MANY
-        ),
+        option("The format of the parts in a folder.", "jsonl|csv|parquet", default="jsonl"),
     ] = None
     chunk_rows: Annotated[
-        int | None, option("The rows of each part in a folder.", "N", default="5000", **MANY)
+        int | None, option("The rows of each part in a folder.", "N", default="5000")
     ] = None
 
     def given(self) -> dict[str, Any]:
@@ -126,7 +121,10 @@ def predict(
         str | None, option("The field or column of labels that are known to be wrong.")
     ] = None,
 ) -> None:
-    """Tag documents; write a row for each, in the order of the input."""
+    """Tag documents; write a row for each, in the order of the input.
+
+    Where labels of a document are known, the others are completed: see --present-field.
+    """
     if bool(data) == bool(text):
         raise ConfigError("Name the documents to tag: either INPUT or --text.")
     has_known = present_field is not None or absent_field is not None
