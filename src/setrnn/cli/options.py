@@ -303,10 +303,10 @@ def expand(command: Callable[..., None]) -> Callable[..., None]:
             groups[name], _ = found.pop(name)
     for group in reversed(groups.values()):  # how to read the data is said last
         hints = typing.get_type_hints(group, include_extras=True)
-        for each in fields(group):
-            found[each.name] = hints[each.name], each.default
+        for member in fields(group):
+            found[member.name] = hints[member.name], member.default
             if panel := getattr(group, "panel", None):
-                typing.get_args(hints[each.name])[1].rich_help_panel = panel
+                typing.get_args(hints[member.name])[1].rich_help_panel = panel
     for name, (kind, _) in found.items():
         value, declared = typing.get_args(kind)
         if value is bool and not declared.param_decls:  # a flag
