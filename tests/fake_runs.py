@@ -57,6 +57,7 @@ def install_fake_report(monkeypatch):
     """Let reports be only the name of their page: what the page holds is tested elsewhere."""
 
     def build_report(folder, out=None, beside=(), on_progress=None):
-        return SimpleNamespace(page=folder / "report" / "index.html", answer=["Use br."])
+        page = folder / "report" / "index.html"
+        return SimpleNamespace(page=page, answer=["Use br."], systems=None, caveats=[])
 
     monkeypatch.setitem(vars(setrnn), "build_report", build_report)

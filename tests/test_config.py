@@ -98,7 +98,6 @@ def test_a_name_that_is_no_choice_is_refused_with_those_there_are(key):
         (["encoder.name=transformer"], "--set encoder.path=NAME"),
         (["encoder.path=a/b"], "encoder.name=transformer"),
         (["encoder.learning_rate=0"], "'encoder.learning_rate'.* between"),
-        (["text.windows=1000", "text.max_words=1000000"], "Lower one of the two"),
         ([""], "key=value"),
         (["text.max_words"], "key=value"),
         (["=3"], "key=value"),

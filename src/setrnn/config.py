@@ -24,7 +24,6 @@ AUTO, NO_LANGUAGE = "auto", "none"  # of text.language: detected from the texts,
 WORDS = "words"  # the text.tokenizer of networks over words
 MAX_BEAM_WIDTH = 1_000
 MAX_MEMBERS = 100  # of a mixture
-MAX_TOKENS = 1_000_000  # of all windows of a document
 
 
 def number(default: float, least: float, most: float) -> Any:  # noqa: ANN401 (a field)
@@ -81,14 +80,6 @@ class TextSettings(Group, prefix="text."):
     max_tokens: int = number(256, 4, 100_000)  # the most tokens per window for a transformer
     # the most windows per document: what follows them is cut off
     windows: int = number(1, 1, 1_000)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.windows * self.window > MAX_TOKENS and self.windows > 1:
-            raise ConfigError(
-                f"text.windows={self.windows:,} of {self.window:,} words are more than "
-                f"{MAX_TOKENS:,} words per document. Lower one of the two."
-            )
 
     @property
     def window(self) -> int:

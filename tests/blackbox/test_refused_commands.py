@@ -16,7 +16,6 @@ REFUSED = {
     "train data --method br --out m --set classical.l1": "must be key=value",
     "train data --method br --out m --preset papers": "Did you mean 'paper'?",
     "train data --method br --out m --config nowhere.json": "nowhere.json cannot be read",
-    "train data --method br --out m --on-bad-row ignore": "--on-bad-row",
     "train data --method br --out m --format jsn": "Did you mean 'jsonl'?",
     "train data --method br --out m --seed -1": "'seed' must be between",
     "train data --method br --out m --no-valid --valid data/valid.jsonl": "valid",
@@ -35,7 +34,6 @@ REFUSED = {
     "predict br data --out o.jsonl --require nothing": "no label 'nothing'",
     "predict br data --out o.jsonl --closed": "--hierarchy",
     "predict br data --out o.xlsx": "predict writes .jsonl, .csv and .parquet",
-    "predict br data --out o.csv --to label-studio": "ends in .json",
     "predict br - data --out o.jsonl": "- is standard input",
     "predict br - --out parts/": "are for files",
     f"{KNOWN} --rule f1": "not by rule 'f1'",
@@ -132,6 +130,7 @@ def contents(folder):
         ("methods --no-such-option", "No such option"),
         ("data no-such-command", "No such command"),
         ("predict --top x", "valid integer"),
+        ("data info data --on-bad-row ignore", "--on-bad-row"),
         ("mix br pcc --out m", "--data"),
         ("data choose br data --out o.csv --n 0", "--n"),
     ],
@@ -145,21 +144,3 @@ def test_only_debug_shows_the_traceback(setrnn, world):
     assert plain.code == debug.code == 1
     assert "Traceback" not in plain.err
     assert "Traceback" in debug.err
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        MemoryError("Unable to allocate 8.45 TiB for an array with shape (1162, 1000000000)"),
-        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 18 bytes."),
-    ],
-)
-def test_too_little_memory_is_one_line_that_says_what_to_lower(run, world, monkeypatch, error):
-    def fail(*_, **__):
-        raise error
-
-    monkeypatch.setattr("setrnn.systems.classical.br.fit_logistic", fail)
-    (line,) = run("train data --method br --out m", code=1).error_lines
-    assert "not enough memory" in line
-    assert "training.batch_size" in line
-    assert not (world / "m").exists()

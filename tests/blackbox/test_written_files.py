@@ -103,7 +103,7 @@ def test_standard_input_and_texts_are_tagged(setrnn, run, world, monkeypatch, co
 def test_every_output_holds_the_same_predictions(run, world):
     for name in ("o.jsonl", "o.csv", "o.parquet"):
         run(f"predict model data/test.jsonl --out {name} --top 2 --rule set")
-    run("predict model data/test.jsonl --out o.json --to label-studio --rule set")
+    run("predict model data/test.jsonl --out o.json --rule set")
     rows, given = read_rows(world / "o.jsonl"), read_rows(world / "data/test.jsonl")
     with (world / "o.csv").open(encoding="utf-8-sig", newline="") as stream:
         cells = list(csv.DictReader(stream))
@@ -199,6 +199,12 @@ def test_exports_are_joined_with_the_labels_above_theirs(run, world):
     rows = read_rows(world / "all.jsonl")
     assert len(rows) == 60
     assert any({"Football", "All"} <= set(row["labels"]) for row in rows)
+
+
+def test_split_copies_the_parts_that_are_there(run, world):
+    (world / "data/valid.jsonl").unlink()
+    run("data split data out --test 0")
+    assert read_rows(world / "out/test.jsonl") == read_rows(world / "data/test.jsonl")
 
 
 def test_split_cuts_every_document_once_and_the_same_with_a_seed(run, world):

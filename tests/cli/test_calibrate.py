@@ -14,7 +14,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
     result = setrnn("calibrate", trained, larger)
     assert result.code == 1
     (line,) = result.error_lines
-    assert "cannot be updated" in line
+    assert "is read-only" in line
 
 
 def test_a_model_that_is_replaced_meanwhile_stays(setrnn, taggers, larger, trained, monkeypatch):

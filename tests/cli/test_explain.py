@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from setrnn.cli.explain import _label_table
+from setrnn.cli.explain import show_label_words
 from setrnn.data.text.alignment import Word
 
 TEXT = "The draft budget of Velmara for 2,500 [bold]clubs[/bold]"
@@ -27,7 +27,7 @@ def test_sequences_sets_and_words_are_shown(setrnn, model, taggers):
         assert (f"{each.probability:.4f}" in result.out) == (each.probability >= 0.001)
     for each in found.sets:
         assert "{" + ", ".join(each.labels) in result.out
-    assert f"{len(found.steps)}   STOP" in result.out
+    assert "STOP" in result.out
     words = result.out.replace(" (unknown)", "").replace(" x2", "")
     for step in found.steps:
         first = found.words_for(step, 1)[0]
@@ -41,18 +41,6 @@ def test_sequences_sets_and_words_are_shown(setrnn, model, taggers):
         assert ("(left out)" in row) != each.is_in_set
 
 
-def test_independent_labels_are_explained_by_their_words_and_sets(setrnn, taggers, tmp_path):
-    taggers["sigmoid"].save(tmp_path / "sigmoid")
-    page = tmp_path / "page.html"
-    result = setrnn("explain", tmp_path / "sigmoid", "--text", TEXT, "--html", page)
-    assert result.code == 0, result.err
-    assert "The words for each label" in result.out
-    assert "The most probable sets; the predicted one is the most probable set" in result.out
-    assert "step" not in result.out
-    assert "sequence" not in result.out
-    assert "Step by step" not in page.read_text()
-
-
 def test_a_mixture_names_the_member_of_its_sequences(setrnn, taggers, tmp_path):
     taggers["mixture"].save(tmp_path / "mixture")
     result = setrnn("explain", tmp_path / "mixture", "--text", TEXT, "--rule", "set")
@@ -63,44 +51,25 @@ def test_a_mixture_names_the_member_of_its_sequences(setrnn, taggers, tmp_path):
     assert f"{found.predicted.probability:.4f}" in result.out
 
 
-def test_features_are_separated_by_commas_or_repeated(setrnn, model):
-    result = setrnn(
-        "explain", model, "--text", "x", "--features", "money, prices", "--features", "none such"
-    )
+def test_a_text_from_standard_input_has_its_features(setrnn, model, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", StringIO("one 2 three"))
+    features = ("--features", "money, prices", "--features", "none such")
+    result = setrnn("explain", model, "--text", "-", *features)
     assert result.code == 0, result.err
+    assert "of 3." in result.out
     assert "2 features read" in result.out
     assert "1 feature left out, unknown to the model: none such" in result.out
 
 
-def test_the_text_may_come_from_standard_input(setrnn, model, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", StringIO("one 2 three"))
-    result = setrnn("explain", model, "--text", "-")
-    assert result.code == 0, result.err
-    assert "of 3." in result.out
-
-
-def test_a_given_set_is_explained_instead(setrnn, model, taggers, tmp_path):
-    names = taggers["set-rnn"].labels.names[3:5]
-    page = tmp_path / "page.html"
-    options = [option for name in names for option in ("--label", name)]
-    result = setrnn("explain", model, "--text", TEXT, *options, "--html", page)
-    assert result.code == 0, result.err
-    found = taggers["set-rnn"].explain(TEXT, labels=names)
-    assert "given set {" + ", ".join(names) in result.out
-    assert "predicts" not in result.out
-    assert result.out.count("→") == len(found.sequences) == 2
-    assert "given, not predicted" in page.read_text()
-
-
-def test_no_word_of_any_script_is_cut_off(taggers):
+def test_no_word_of_any_script_is_cut_off(taggers, monkeypatch):
     found = taggers["br"].explain(TEXT)
     words = ["今", "今天", "医", "学", "コンピューター", "weather"]
     read = tuple(Word(word, 0, 1, "known", place) for place, word in enumerate(words))
     label = replace(found.label_words[0], weights=(0.5, 0.5, 0.5, 0.5, -0.5, -0.5))
-    table = _label_table(replace(found, words=read, label_words=(label,)))
     for width in range(50, 90):
         console = Console(width=width, file=StringIO())
-        console.print(table)
+        monkeypatch.setattr("setrnn.cli.tables.stdout", console)
+        show_label_words(replace(found, words=read, label_words=(label,)))
         printed = "".join(console.file.getvalue().split())
         assert "…" not in printed
         assert all(word in printed for word in words[:4])

@@ -1,4 +1,4 @@
-"""`setrnn predict`: certificates, and known labels in bad rows."""
+"""`setrnn predict`: known labels in bad rows."""
 
 from dataclasses import replace
 
@@ -7,17 +7,6 @@ import pytest
 from json_lines import read_rows, write_rows
 
 FIELDS = ("--present-field", "right", "--absent-field", "wrong")
-
-
-def test_every_row_by_rule_set_has_a_certificate(setrnn, corpus, taggers, tmp_path):
-    """The rows of set-rnn-exact say what its search proves."""
-    model, out = tmp_path / "model", tmp_path / "out.jsonl"
-    taggers["set-rnn-exact"].save(model)
-    assert setrnn("predict", model, corpus / "test.jsonl", "--out", out).code == 0
-    for row in read_rows(out):
-        assert set(row["certificate"]) == {"proved", "pruned_mass"}
-        assert isinstance(row["certificate"]["proved"], bool)
-        assert 0 <= row["certificate"]["pruned_mass"] <= 1
 
 
 @pytest.mark.parametrize(

@@ -57,26 +57,6 @@ def test_a_transformer_is_trained_predicts_and_is_measured(
     assert "read 4 words of 4" in result.out
 
 
-def test_data_prepared_elsewhere_fits_the_same_tokenizer_only(
-    train, setrnn, transformer, corpus, tmp_path
-):
-    settings = ("--set=encoder.name=transformer", "--set=text.max_tokens=32")
-    path = f"--set=encoder.path={transformer}"
-    result = setrnn("data", "prepare", corpus, "--out", tmp_path / "p", *settings, path)
-    assert result.code == 0, result.err
-    prepared = result.out.strip()
-    moved = save_transformer(tmp_path / "moved")
-    result = train(moved, *TINY, data=prepared)
-    assert result.code == 0, result.err
-    assert "other text settings" not in result.err
-    result = train(moved, "--set=text.max_tokens=16", data=prepared)
-    assert (result.code, len(result.error_lines)) == (1, 1)
-    out = ("--method", "sigmoid", "--out", tmp_path / "other")
-    result = setrnn("train", prepared, *out)
-    assert result.code == 1
-    assert "was prepared for a transformer" in result.error_lines[0]
-
-
 def test_an_encoder_that_cannot_be_used_is_one_line_before_data_is_prepared(train, tmp_path):
     (save_transformer(tmp_path / "tiny") / "model.safetensors").unlink()
     for path, said in (

@@ -6,16 +6,14 @@ import re
 
 import pytest
 from rich.console import Console
-from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
 from setrnn.cli.progress import terminal_progress
-from setrnn.cli.tables import labels_text, measures_table
-from setrnn.cli.terminal import Terminal, escape_controls, escape_json, escape_line, write_json
+from setrnn.cli.tables import labels_text
+from setrnn.cli.terminal import Terminal, escape_controls, escape_json, write_json
 from setrnn.data.example import Example
 from setrnn.data.read import write_examples
-from setrnn.metrics import MEASURES
 from setrnn.progress import Epoch
 from setrnn.progress import Progress as Step
 
@@ -56,10 +54,8 @@ def in_a_table(text):
         str,
         Text,
         in_a_table,
-        lambda text: Panel(text, title=text),
         lambda text: Text.assemble("set ", (labels_text([text]), "bold green")),
         lambda text: Text(" · ").join([Text(text), Text(text)]),
-        lambda text: measures_table(text, {text: dict.fromkeys(MEASURES, 0.5)}),
     ],
 )
 def test_whatever_is_printed_holds_no_control_character(terminal, file, make):
@@ -70,7 +66,7 @@ def test_whatever_is_printed_holds_no_control_character(terminal, file, make):
 
 def test_letters_of_all_scripts_and_the_marks_they_need_are_shown_as_they_are(terminal, file):
     text = "é 漢字 สวัสดี עִבְרִית \u0645\u06cc\u200c\u062e\u0648 👩\u200d💻 :smile:\ttab"
-    assert escape_controls(text) == escape_line(text) == escape_json(text) == text
+    assert escape_controls(text) == escape_json(text) == text
     terminal.print(Text(text), soft_wrap=True)
     assert "\u0645\u06cc\u200c\u062e\u0648" in file.getvalue()
     terminal.print(":smile:")
@@ -176,14 +172,5 @@ def test_a_terminal_shows_one_bar_per_activity(monkeypatch):
     vectors, training = screen.file.getvalue().split("|")
     assert "PPMI" in vectors
     last = [line for line in training.splitlines() if "epoch" in line][-1]
-    for part in ("epoch 2/28", "set-probability", "loss 3.25", "1,234 docs/s", "left"):
+    for part in ("epoch 2/28", "set-probability", "loss 3.25", "1,234 docs/s"):
         assert part in last
-
-
-def test_without_a_terminal_only_the_start_of_whole_activities_is_written(capsys):
-    with terminal_progress() as show:
-        show(Step("br-0", 0.5, 1.0, detail="training", part_of="runs"))
-        show(Step("runs", 1.0, 4.0, detail="0 of 2 runs"))
-        for share in (0.5, 0.6):
-            show(Step("word vectors", share, 1.0, detail="reading"))
-    assert capsys.readouterr().err.splitlines() == ["word vectors: reading"]

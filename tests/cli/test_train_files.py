@@ -7,21 +7,6 @@ from setrnn.tagging.tagger import load
 from small_taggers import SMALL_OVERRIDES
 
 
-def test_a_valid_file_gives_a_valid_part(setrnn, corpus, tmp_path):
-    arguments = ["train", corpus / "train.jsonl", "--method", "br", "--out", tmp_path / "m"]
-    result = setrnn(*arguments, "--valid", corpus / "valid.jsonl")
-    assert "On the valid part" in result.out
-    assert "set aside" not in result.err
-
-
-def test_a_config_file_of_another_program_is_no_model(setrnn, corpus, tmp_path):
-    place = tmp_path / "project"
-    place.mkdir()
-    (place / "config.json").write_text('{"my": "app"}')
-    assert setrnn("train", corpus, "--method", "br", "--out", place).code == 1
-    assert (place / "config.json").read_text() == '{"my": "app"}'
-
-
 def test_ctrl_c_stops_in_one_line(setrnn, corpus, tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
@@ -32,17 +17,6 @@ def test_ctrl_c_stops_in_one_line(setrnn, corpus, tmp_path, monkeypatch):
     assert result.err.splitlines()[-1].startswith("Stopped. No")
     assert "error" not in result.err
     assert not (tmp_path / "m").exists()
-
-
-def test_training_names_how_many_rows_were_skipped(setrnn, corpus, tmp_path):
-    file = tmp_path / "train.jsonl"
-    file.write_text((corpus / "train.jsonl").read_text() + "not json\n" * 3)
-    arguments = ["train", file, "--method", "br", "--out", tmp_path / "model"]
-    assert setrnn(*arguments).code == 1
-    for _ in range(2):  # the second time the prepared form is found again
-        result = setrnn(*arguments, "--on-bad-row", "skip")
-        assert result.code == 0, result.err
-        assert "3 rows could not be read and were skipped" in result.err
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from setrnn.cli.data import show_parts
 from setrnn.data.example import Example
 from setrnn.data.statistics import dataset_statistics, find_twins
 
@@ -99,6 +100,11 @@ def test_warnings_name_what_to_act_on(statistics):
         "test has 1 document without text",
         "test repeats its own texts in 1 document.",
     ]
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are(capsys):
+    show_parts(dataset_statistics({"[/x]": [Example("1", "text", ("a",))]}))
+    assert "[/x]" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ from setrnn.errors import SetRNNError, StoppedError, find_memory_problem
 # The commands, each with the first line of its help. Each is the function (or group) of its name in
 # the module of its name, which is imported when the command is run or its own help is asked for.
 COMMANDS = {
-    "demo": "Tell the whole story on newsroom, the embedded corpus of synthetic news.",
-    "data": "Inspect, convert, split and prepare data; choose what to tag.",
+    "demo": "Show what setrnn does on newsroom, the embedded corpus of synthetic news.",
+    "data": "Inspect, convert, split and prepare data; choose what to tag next.",
     "train": "Train a model and write its folder: the best one within a time budget, or one "
     "system.",
     "predict": "Tag documents; write a row for each, in the order of the input.",
@@ -31,7 +31,7 @@ COMMANDS = {
     "calibrate": "Calibrate a model's probabilities, and find which predictions to accept without "
     "review.",
     "show": "Show what a model is: method, data, labels, measures, calibration, versions.",
-    "push": "Copy models to a folder or the Hugging Face hub, and from there.",
+    "push": "Copy models to a folder or to the Hugging Face hub, or from the hub.",
     "mix": "Make one model of several, with weights fitted for each prediction rule.",
     "distil": "Train a small network on the set probabilities of a trained model, its teacher.",
     "update": "Update a model with new documents and labels, without training from the beginning.",

@@ -5,53 +5,41 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import setrnn
-from setrnn.cli.options import (
-    ConfigFile,
-    Data,
-    Device,
-    Preset,
-    Settings,
-    TreeReading,
-    Valid,
-    option,
-)
+from setrnn.cli import options
+from setrnn.cli.options import option
 from setrnn.cli.progress import terminal_progress
-from setrnn.cli.tables import hierarchical_table, measures_table
-from setrnn.cli.terminal import note, show, stdout, warn
-from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
-
-if TYPE_CHECKING:
-    from setrnn import ComparisonResult
+from setrnn.cli.report import show_report
+from setrnn.cli.terminal import note
 
 
 def compare(
-    data: Data,
-    out: Annotated[
-        Path, option("The folder of the comparison; a comparison already there is continued.")
-    ],
-    reading: TreeReading,
+    data: options.Data,
+    out: Annotated[Path, option("The folder to write; a comparison already there is continued.")],
+    reading: options.TreeReading,
     methods: Annotated[
         str,
         option(
-            "The systems; `setrnn methods` lists them, and mixture mixes the others. later stands "
-            "for those of later papers, which are not in all.",
+            "The systems, which `setrnn methods` lists; mixture mixes the others. all leaves out "
+            "those of later papers, for which later stands.",
             "all|later|A,B,C",
         ),
     ] = "all",
     seeds: Annotated[
         int | None,
-        option("Runs per network, with seeds 0 to N-1; 3 by default, 1 with --quick.", "N", min=1),
+        option(
+            "Runs per network, with seeds 0 to N-1.", "N", min=1, default="3, or 1 with --quick"
+        ),
     ] = None,
     jobs: Annotated[
         int | None,
         option(
-            "Runs at a time; 1 by default, 2 with --quick on two cores, as many as there is room "
-            "for with --ray.",
+            "How many runs to make at once.",
             "N",
             min=1,
+            default="1, or 2 with --quick on two cores, or what the cluster has room for",
         ),
     ] = None,
     budget: Annotated[
@@ -59,20 +47,18 @@ def compare(
         option("The longest training time of one run.", "MINUTES", default="no limit"),
     ] = None,
     add: Annotated[
-        list[str] | None, option("Another tool's predictions; may be repeated.", "NAME=FILE")
+        list[str] | None, option("Another tool's predictions. May be repeated.", "NAME=FILE")
     ] = None,
-    quick: Annotated[
-        bool, option("Small settings and one seed, for a first look.", None, "--quick")
-    ] = False,
-    valid: Valid = None,
-    preset: Preset = "default",
-    config: ConfigFile = None,
-    settings: Settings = None,
-    device: Device = "auto",
+    quick: Annotated[bool, option("Use small settings and one seed, for a first look.")] = False,
+    valid: options.Valid = None,
+    preset: options.Preset = "default",
+    config: options.ConfigFile = None,
+    settings: options.Settings = None,
+    device: options.Device = "auto",
     ray: Annotated[
         str | None,
         option(
-            "Run on a Ray cluster: auto for that of this machine, local to start one, or "
+            "Run on a Ray cluster: auto for the one of this machine, local to start one, or "
             "HOST:PORT. All nodes must see OUT.",
             "ADDRESS",
         ),
@@ -109,21 +95,5 @@ def compare(
         )
     note("Making the report")
     with terminal_progress() as on_progress:
-        report = setrnn.build_report(result.folder, on_progress=on_progress)
-    _show_results(result)
-    show(" ".join(report.answer))
-    note(f"Wrote {out}: the page is {report.page}")
-
-
-def _show_results(result: ComparisonResult) -> None:
-    """Print a table of all systems, each by its own rule, and the runs that failed."""
-    rows = result.mean_scores()
-    kind = " (synthetic)" if result.comparison.synthetic else ""
-    stdout.print()
-    if rows:
-        title = f"Results on the test part of {result.comparison.data}{kind}"
-        stdout.print(measures_table(title, rows))
-        if all(key in row for row in rows.values() for key in HIERARCHICAL_MEASURES):
-            stdout.print(hierarchical_table(rows))
-    for name, failure in result.failures.items():
-        warn(f"{name} failed: {failure.message}")
+        built = setrnn.build_report(result.folder, on_progress=on_progress)
+    show_report(built)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
@@ -10,24 +11,12 @@ from typing import Annotated
 import typer
 
 import setrnn
-from setrnn.cli.options import (
-    ConfigFile,
-    Data,
-    Device,
-    JsonFile,
-    Model,
-    Reading,
-    Rule,
-    Settings,
-    TreeReading,
-    Unlabelled,
-    Valid,
-    argument,
-    option,
-)
-from setrnn.cli.progress import load_model, terminal_progress, watch
-from setrnn.cli.tables import prepared_table, statistics_tables
-from setrnn.cli.terminal import escape_controls, note, show, stdout, write_json
+from setrnn.cli import options
+from setrnn.cli.options import argument, option, part
+from setrnn.cli.progress import terminal_progress, watch
+from setrnn.cli.tables import show_table
+from setrnn.cli.terminal import escape_controls, note, show, stdout, warn, write_json
+from setrnn.data.cache import Source
 from setrnn.data.disk import check_file_place
 from setrnn.data.example import Example
 from setrnn.data.hierarchy import describe_fit
@@ -37,26 +26,29 @@ from setrnn.data.read.label_files import save_label_map
 from setrnn.data.read.lines import has_mark
 from setrnn.data.read.write import WRITERS
 from setrnn.data.splits import cut_train
-from setrnn.data.statistics import dataset_statistics
+from setrnn.data.statistics import DatasetStatistics, SplitStatistics, dataset_statistics
 from setrnn.data.text.notes import describe_cut_documents
-from setrnn.errors import ConfigError, DataError
-from setrnn.progress import OnProgress
+from setrnn.errors import ConfigError, DataError, list_some, printable
 from setrnn.tagging.rows import check_separator
 
+MOST_LABELS, MOST_TWINS = 8, 12  # rows of the tables of `data info`
+
 data = typer.Typer(
-    help="Inspect, convert, split and prepare data; choose what to tag.", no_args_is_help=True
+    help="Inspect, convert, split and prepare data; choose what to tag next.",
+    no_args_is_help=True,
 )
 
 
 @data.command()
 def info(
-    data: Data,
-    reading: TreeReading,
-    json: JsonFile = None,
+    data: options.Data,
+    reading: options.TreeReading,
+    json: options.JsonFile = None,
     write_label_map: Annotated[
         Path | None,
         option(
-            "Write the likely twins among the labels to this CSV file: a start for --label-map.",
+            "Write the labels that are probably spellings of another to this CSV file: a start "
+            "for --label-map.",
             "FILE",
         ),
     ] = None,
@@ -69,24 +61,21 @@ def info(
     if source.prepared_folder is not None:
         _show_prepared(source.prepared_folder, json)
         return
-    dataset = source.open()
-    tree, label_sets = source.options.hierarchy, list[tuple[str, ...]]()
+    dataset, tree = source.open(), source.options.hierarchy
+    fit = []
     if tree is not None:
-        dataset.require("train")
-    bad_rows = BadRows(source.on_bad_row)
-    with terminal_progress() as on_progress:
-        streams = _watch_all(dataset, bad_rows, on_progress)
-        if tree is not None:
-            streams["train"] = _keep_labels(streams["train"], label_sets)
+        train = dataset.require("train").read(BadRows(source.on_bad_row))
+        fit = describe_fit(tree, [each.labels for each in train])
+    with _documents(source, dataset) as streams:
         statistics = dataset_statistics(streams)
+    language = statistics.language
     if json is not None:
-        language = statistics.language.language
-        write_json(json, {"data": dataset.name, **asdict(statistics), "language": language})
-    stdout.print(statistics_tables(statistics))
-    for line in [] if tree is None else describe_fit(tree, label_sets):
+        values = {"data": dataset.name, **asdict(statistics), "language": language.language}
+        write_json(json, values)
+    _show_statistics(statistics)
+    for line in fit:
         show(line)
-    note(f"Language: {statistics.language.describe()}")
-    bad_rows.report()
+    note(f"Language: {language.describe()}")
     if write_label_map is not None:
         save_label_map(statistics.twins, write_label_map)
         note(f"Wrote {write_label_map}: check each row before you use it.")
@@ -98,7 +87,8 @@ def _show_prepared(folder: Path, json: Path | None) -> None:
     prepared.check()
     if json is not None:
         write_json(json, {"data": prepared.name, **prepared.description})
-    stdout.print(prepared_table(prepared))
+    sizes = prepared.description["n_documents"].items()
+    show(f"{prepared.name}: {', '.join(f'{n:,} {name} documents' for name, n in sizes)}")
     if prepared.language_note:
         note(f"Language: {prepared.language_note}")
     files = prepared.description["files"].values()
@@ -111,9 +101,56 @@ def _show_prepared(folder: Path, json: Path | None) -> None:
         note(cut)
 
 
+def _show_statistics(statistics: DatasetStatistics) -> None:
+    """Print the sizes of the parts, the most and least frequent labels, twins, and warnings.
+
+    The labels are those of train, or of the first part if there is no train.
+    """
+    show_parts(statistics)
+    name = "train" if "train" in statistics.splits else next(iter(statistics.splits), "")
+    split = statistics.splits.get(name)
+    if split is not None and split.n_documents:
+        _show_labels(name, split)
+    if twins := [f"{old} for {new}" for old, new in statistics.twins.items()]:
+        show(f"Likely twins, a start for --label-map: {printable(list_some(twins, MOST_TWINS))}.")
+    for each in statistics.warnings():
+        warn(each)
+
+
+def show_parts(statistics: DatasetStatistics) -> None:
+    """Print the sizes of the parts."""
+    splits = statistics.splits.values()
+    unseen = ("" if s.unseen_share is None else f"{s.unseen_share:.1%}" for s in splits)
+    rows = [
+        ["documents", *(f"{s.n_documents:,}" for s in splits)],
+        ["documents with unknown labels", *(f"{s.n_incomplete:,}" for s in splits)],
+        ["labels", *(f"{s.n_labels:,}" for s in splits)],
+        ["labels per document", *(f"{s.mean_set_size:.2f}" for s in splits)],
+        ["most labels per document", *(f"{s.max_set_size:,}" for s in splits)],
+        ["distinct label sets", *(f"{s.n_label_sets:,}" for s in splits)],
+        ["label sets not in training", *unseen],
+        ["words per document", *(f"{s.lengths.mean:.0f}" for s in splits)],
+        ["words, median", *(f"{s.lengths.median:,}" for s in splits)],
+        ["words, 95th percentile", *(f"{s.lengths.percentile_95:,}" for s in splits)],
+        ["words, most", *(f"{s.lengths.max:,}" for s in splits)],
+        ["documents with features", *(f"{s.n_documents_with_features:,}" for s in splits)],
+    ]
+    shown = (row for row in rows if {*row[1:]} - {"", "0"})
+    show_table("Parts", ["", *statistics.splits], shown)
+
+
+def _show_labels(name: str, split: SplitStatistics) -> None:
+    """Print the most and the least frequent labels side by side."""
+    labels = [(printable(label), f"{n:,}") for label, n in split.label_frequencies.items()]
+    n_shown = min(MOST_LABELS, len(labels))
+    rows = ([*most, *least] for most, least in zip(labels[:n_shown], labels[::-1], strict=False))
+    columns = ["most frequent", "documents", "least frequent", "documents"]
+    show_table(f"Labels, {name}", columns, rows, words=["least frequent"])
+
+
 @data.command()
 def convert(
-    data: Data,
+    data: options.Data,
     out: Annotated[
         Path,
         argument(
@@ -122,8 +159,8 @@ def convert(
             "folder, for several parts.",
         ),
     ],
-    reading: TreeReading,
-    to: Annotated[str, option("The format of the files in a folder.")] = ".jsonl",
+    reading: options.TreeReading,
+    to: Annotated[str, option("The format of the files in a folder.", "SUFFIX")] = ".jsonl",
 ) -> None:
     """Convert any format to JSON Lines, Parquet or tasks of Label Studio."""
     is_file = out.name.endswith(tuple(WRITERS))
@@ -132,31 +169,28 @@ def convert(
     source = reading.source(data)
     dataset = source.open()
     refuse_own_input(dataset, out)
-    bad_rows = BadRows(source.on_bad_row)
     if is_file and len(dataset.splits) > 1:
         raise DataError(
             f"{source} has {len(dataset.splits)} parts ({', '.join(dataset.splits)}): "
             "name a folder to write them to."
         )
-    with terminal_progress() as on_progress:
-        streams = _watch_all(dataset, bad_rows, on_progress)
+    with _documents(source, dataset) as streams:
         if is_file:
             write_examples(next(iter(streams.values())), out)
         else:
             write_folder(streams, out, f".{to.removeprefix('.')}")
     note(f"Wrote {out}")
-    bad_rows.report()
 
 
 @data.command()
 def split(
-    data: Data,
+    data: options.Data,
     out: Annotated[Path, argument("OUT", "The folder to write.")],
-    reading: Reading,
-    valid: Annotated[float, option("The share for valid; 0 for none.")] = 0.1,
-    test: Annotated[float, option("The share for test; 0 for none.")] = 0.1,
-    seed: Annotated[int, option("The same seed gives the same parts.")] = 0,
-    to: Annotated[str, option("The format of the files.")] = ".jsonl",
+    reading: options.Reading,
+    valid: Annotated[float, option("The share for valid; 0 for none.", "SHARE")] = 0.1,
+    test: Annotated[float, option("The share for test; 0 for none.", "SHARE")] = 0.1,
+    seed: Annotated[int, option("The random seed; the same seed gives the same parts.")] = 0,
+    to: Annotated[str, option("The format of the files.", "SUFFIX")] = ".jsonl",
 ) -> None:
     """Cut data into train, valid and test, so that rare labels reach every part.
 
@@ -169,46 +203,31 @@ def split(
     shares = {name: share for name, share in shares.items() if share != 0}
     kept = [name for name in dataset.splits if name != "train"]
     if taken := [name for name in kept if name in shares]:
-        kept_by = f"--{taken[0]} 0"
-        raise DataError(f"{source} has a '{taken[0]}' part already: keep it with {kept_by}.")
-    bad_rows = BadRows(source.on_bad_row)
-    with terminal_progress() as on_progress:
-        streams = _watch_all(cut_train(dataset, shares, seed), bad_rows, on_progress)
+        raise DataError(f"{source} has a '{taken[0]}' part already: keep it with --{taken[0]} 0.")
+    with _documents(source, cut_train(dataset, shares, seed)) as streams:
         n_documents = write_folder(streams, out, f".{to.removeprefix('.')}")
-    sizes = ", ".join(f"{name} {n_documents[name]:,}" for name in shares)
-    note(f"Wrote {out}: {sizes}" + "".join(f"; {name} unchanged" for name in kept))
-    bad_rows.report()
+    sizes = ", ".join(f"{name} {n:,}" for name, n in n_documents.items())
+    note(f"Wrote {out}: {sizes}")
 
 
 @data.command()
 def prepare(
-    data: Data,
-    reading: TreeReading,
-    out: Annotated[Path, option("The folder in which the prepared folder is made.")] = Path(
-        "prepared"
-    ),
-    vectors: Annotated[
-        str | None,
-        option(
-            "Word vectors: ppmi or word2vec to learn them, none, or a text file of word2vec or "
-            "GloVe.",
-            default="ppmi",
-        ),
-    ] = None,
-    valid: Valid = None,
-    unlabelled: Unlabelled = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
+    data: options.Data,
+    reading: options.TreeReading,
+    out: Annotated[Path, option("Where to make the prepared folder.")] = Path("prepared"),
+    valid: options.Valid = None,
+    unlabelled: options.Unlabelled = None,
+    config: options.ConfigFile = None,
+    settings: options.Settings = None,
 ) -> None:
-    """Turn data into a memory-mapped folder for training, and print its path."""
-    overrides = [*(settings or []), *([f"vectors.source={vectors}"] if vectors else [])]
+    """Write data as a folder that training maps into memory, and print its path."""
     source = replace(reading.source(data, valid), unlabelled=tuple(unlabelled or ()))
     with terminal_progress() as on_progress:
         prepared = setrnn.prepare(
             source,
             out=out,
             config=config,
-            settings=overrides,
+            settings=settings or [],
             vectors=True,
             on_progress=on_progress,
         )
@@ -218,31 +237,23 @@ def prepare(
 
 @data.command()
 def choose(
-    model: Model,
+    model: options.Model,
     pool: Annotated[
         list[str],
-        argument(
-            "POOL",
-            "The documents to choose from; they need no labels, and labels are not used. Files, or "
-            "a folder.",
-        ),
+        argument("POOL", "The documents to choose from: files, or a folder. Labels are not read."),
     ],
-    out: Annotated[
-        Path, option("The file to write: .csv, .parquet, or JSON Lines for any other name.")
-    ],
-    reading: Reading,
+    out: Annotated[Path, option("The file to write: .csv, .parquet, or else JSON Lines.")],
+    reading: options.Reading,
     n: Annotated[int, option("How many documents to choose.", "N", "--n", min=1)] = 200,
-    split: Annotated[
-        str | None, option("The part of POOL to read.", default="train, or the only one")
-    ] = None,
-    rule: Rule = None,
-    device: Device = "auto",
+    split: Annotated[str | None, part("train")] = None,
+    rule: options.Rule = None,
+    device: options.Device = "auto",
 ) -> None:
     """Choose the documents to tag next: uncertain ones that differ from each other.
 
     Writes the fields of each document, the labels that MODEL proposes, their probability, and the
-    labels it is least sure about. The first documents matter most. Documents that MODEL was trained
-    on, repeated texts and empty ones are left out.
+    labels that it is least sure about. The most useful documents come first. Documents that MODEL
+    was trained on, repeated texts and empty texts are left out.
     """
     check_file_place(out)
     source = reading.source(pool, require_labels=False)
@@ -251,7 +262,7 @@ def choose(
         dataset = source.open()
         refuse_own_input(dataset, out)
         mark = any(has_mark(file) for part in dataset.splits.values() for file in part.files)
-    tagger = load_model(model, device)
+    tagger = setrnn.load(model, device)
     if out.suffix.lower() == ".csv":
         check_separator(tagger.labels.names, reading.label_separator)
     with terminal_progress() as on_progress:
@@ -267,20 +278,13 @@ def refuse_own_input(dataset: Dataset, out: Path) -> None:
         raise DataError(f"{out} is the input itself. Name another file to write.")
 
 
-def _watch_all(
-    dataset: Dataset, bad_rows: BadRows, on_progress: OnProgress
-) -> dict[str, Iterator[Example]]:
-    """Return the documents of each split, which show their progress."""
-    return {
-        name: watch(split.read(bad_rows), name, on_progress)
-        for name, split in dataset.splits.items()
-    }
-
-
-def _keep_labels(
-    examples: Iterator[Example], label_sets: list[tuple[str, ...]]
-) -> Iterator[Example]:
-    """Yield documents, and keep their labels."""
-    for example in examples:
-        label_sets.append(example.labels)
-        yield example
+@contextmanager
+def _documents(source: Source, dataset: Dataset) -> Iterator[dict[str, Iterator[Example]]]:
+    """Yield the documents of each part, which show their progress; then report bad rows."""
+    bad_rows = BadRows(source.on_bad_row)
+    with terminal_progress() as on_progress:
+        yield {
+            name: watch(each.read(bad_rows), name, on_progress)
+            for name, each in dataset.splits.items()
+        }
+    bad_rows.report()

@@ -2,66 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import setrnn
-from setrnn.cli.options import (
-    AllowTrainingDocuments,
-    BeamWidth,
-    Data,
-    Device,
-    JsonFile,
-    LimitOptions,
-    Model,
-    Rule,
-    TreeReading,
-    option,
-)
-from setrnn.cli.progress import load_model, terminal_progress
-from setrnn.cli.tables import (
-    accepted_table,
-    hierarchical_table,
-    label_scores_table,
-    measures_table,
-)
-from setrnn.cli.terminal import show, stdout, warn, write_json
+from setrnn.cli import options
+from setrnn.cli.options import option
+from setrnn.cli.progress import terminal_progress
+from setrnn.cli.tables import show_measures, show_table
+from setrnn.cli.terminal import show, warn, write_json
 from setrnn.data.disk import check_file_place
+from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
+from setrnn.errors import printable
 from setrnn.metrics import MEASURES
 from setrnn.models.hub import name_place
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from setrnn.tagging.measures import AcceptedScores, Evaluation
+    from setrnn.tagging.measures import AcceptedScores, Evaluation, LabelScores
 
 
 def evaluate(
-    model: Model,
-    data: Data,
-    reading: TreeReading,
-    limits: LimitOptions,
-    rule: Rule = None,
-    split: Annotated[
-        str | None, option("The part of DATA to measure on.", default="test, or the only one")
-    ] = None,
-    labels: Annotated[
-        int, option("How many labels to show, the most frequent first; 0 for none.", min=0)
-    ] = 10,
-    json: JsonFile = None,
-    device: Device = "auto",
-    beam_width: BeamWidth = None,
-    allow_training_documents: AllowTrainingDocuments = False,
+    model: options.Model,
+    data: options.Data,
+    reading: options.TreeReading,
+    limits: options.LimitOptions,
+    rule: options.Rule = None,
+    split: options.TestPart = None,
+    labels: Annotated[int, option("How many of the most frequent labels to show.", min=0)] = 10,
+    json: options.JsonFile = None,
+    device: options.Device = "auto",
+    beam_width: options.BeamWidth = None,
+    allow_training_documents: options.AllowTrainingDocuments = False,
 ) -> None:
     """Measure a model on documents whose labels are known.
 
-    Without --rule, the first table compares all prediction rules; the rest is by the model's own.
-    The table says if the model was trained on the documents.
+    Without --rule, the first table compares all prediction rules, and the rest is by the model's
+    own rule. The table says if the model was trained on the documents.
     """
     if json is not None:
         check_file_place(json)
-    tagger = load_model(model, device)
+    tagger = setrnn.load(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
     own = tagger.rule_or_own(rule)
@@ -79,14 +61,16 @@ def evaluate(
     evaluation, name = found[own], name_place(model)
     are_files = all(Path(place).is_file() for place in source.places)
     where = str(source) if are_files else f"{documents.split} of {source}"
-    n_documents = evaluation.scores.n_documents
-    show(f"{name} ({tagger.method}), rule {own}, on {where}: {n_documents:,} documents")
-    _show_measures(found, own, "" if rule is None else name, allow_training_documents)
+    show(f"{name} ({tagger.method}), on {where}: {evaluation.scores.n_documents:,} documents")
+    is_seen = evaluation.is_seen and not allow_training_documents
+    _show_rules(found, own, evaluation.share_trained_on if is_seen else 0)
+    if rule is None:
+        show(_describe_rules(found, own))
     show(_describe_probabilities(evaluation))
     if evaluation.accepted is not None:
-        _show_accepted(evaluation.accepted, tagger.fitted.acceptance[own].target)
+        show_accepted(evaluation.accepted, tagger.fitted.acceptance[own].target)
     if labels and evaluation.labels:
-        stdout.print(label_scores_table(evaluation.labels, labels))
+        _show_labels(evaluation.labels, labels)
     if evaluation.scores.n_unseen_labels:
         warn(
             f"{evaluation.scores.n_unseen_labels:,} labels that the model never saw occur "
@@ -105,34 +89,29 @@ def evaluate(
         write_json(json, values)
 
 
-def _show_measures(
-    found: Mapping[str, Evaluation], own: str, model: str, allow_training_documents: bool
-) -> None:
-    """Print the measures by all rules, or by the one that a model was asked to predict by."""
-    evaluation, rows = found[own], {own: found[own].as_dict()}
+def _show_rules(found: Mapping[str, Evaluation], own: str, share_trained_on: float) -> None:
+    """Print the measures by each rule; the model's own rule comes first."""
+    rows = {f"{own} (own)": found[own].as_dict()}
     rows |= {rule: each.as_dict() for rule, each in found.items() if rule != own}
-    if model:
-        table = measures_table("", {model: rows[own]})
-    else:
-        marked = {f"{rule} (own)" if rule == own else rule: row for rule, row in rows.items()}
-        table = measures_table("The measures by each prediction rule", marked)
-    if evaluation.is_seen and not allow_training_documents:
-        table.caption = (
-            f"NOT ON NEW DOCUMENTS: the model was trained on about "
-            f"{evaluation.share_trained_on:.0%} of these. It will do worse on others."
-        )
-        table.caption_style = "bold yellow"
-    stdout.print(table)
-    if not model:
-        show(_describe_rules(rows, own))
-    if evaluation.hierarchical is not None:
-        stdout.print(hierarchical_table(rows))
+    caption = (
+        f"NOT ON NEW DOCUMENTS: the model was trained on about {share_trained_on:.0%} of these. "
+        "It will do worse on others."
+    )
+    title = "The measures by each prediction rule"
+    show_measures(title, rows, caption=caption if share_trained_on else "")
+    if found[own].hierarchical is not None:
+        show_measures("With the labels above, in the hierarchy", rows, HIERARCHICAL_MEASURES)
 
 
-def _show_accepted(accepted: AcceptedScores, target: float) -> None:
-    """Print what is accepted; warn if fewer of it is right than was promised."""
-    stdout.print(accepted_table(accepted, target))
-    if accepted.n_accepted and accepted.accuracy_accepted_high < target:
+def show_accepted(accepted: AcceptedScores, target: float) -> None:
+    """Print how many predictions are accepted; warn if fewer of them are right than promised."""
+    text = f"Accepted predictions: {accepted.n_accepted:,} ({accepted.share_accepted:.1%})"
+    low, high = accepted.accuracy_accepted_low, accepted.accuracy_accepted_high
+    if accepted.accuracy_accepted is not None:
+        text += f", of which {accepted.accuracy_accepted:.3f} are right"
+        text += f" (95% interval {low:.3f} to {high:.3f}; target {target:g})"
+    show(f"{text}.")
+    if accepted.n_accepted and high < target:
         warn(
             f"Fewer accepted predictions are right than the target {target:g} says. Were the "
             "documents of the calibration like these, and not trained on? Calibrate again: "
@@ -146,9 +125,7 @@ def _describe_rules(names: Collection[str], own: str) -> str:
     from setrnn.tagging.trust.saved import MIN_DOCUMENTS
 
     ways = [
-        f"{name} for {MEASURES[measure]} ({RULES[name].purpose})"
-        if (measure := RULES[name].measure)
-        else f"{name} for {RULES[name].purpose or 'no measure of this table'}"
+        f"{name} for {MEASURES.get(RULES[name].measure or '', RULES[name].purpose)}"
         for name in names
     ]
     text = (
@@ -159,9 +136,9 @@ def _describe_rules(names: Collection[str], own: str) -> str:
     missing = [name for name, rule in RULES.items() if rule.needs_thresholds and name not in names]
     if missing:
         text += (
-            f"\nNot shown: {' and '.join(missing)} need a calibration, for their thresholds. This "
-            "model has none: train makes one if the valid part has "
-            f"{MIN_DOCUMENTS} documents or more, and so does setrnn calibrate."
+            f"\nNot shown: {' and '.join(missing)} need the thresholds of a calibration. train "
+            f"makes one if the valid part has {MIN_DOCUMENTS} documents or more, and so does "
+            "setrnn calibrate."
         )
     return text
 
@@ -173,13 +150,25 @@ def _describe_probabilities(evaluation: Evaluation) -> str:
         n = evaluation.n_impossible_sets
         below = f" ({n:,} below 1e-12)" if n else ""
         text = f"Mean log p(true set) {evaluation.set_log_likelihood:.3f}{below}. {text}"
-    lines = [
-        text,
-        f"Mean probability of the predicted sets {evaluation.mean_probability:.3f}; expected "
-        f"calibration error {evaluation.calibration_error:.3f} "
-        f"({evaluation.calibration_error_raw:.3f} with the model's own probabilities).",
-        f"Label probabilities above 0.05: expected calibration error "
-        f"{evaluation.label_calibration_error:.3f} "
-        f"({evaluation.label_calibration_error_raw:.3f} with the model's own).",
-    ]
-    return "\n".join(lines)
+    return (
+        f"{text}\nMean probability of the predicted sets {evaluation.mean_probability:.3f}; "
+        f"expected calibration error {evaluation.calibration_error:.3f}, of labels "
+        f"{evaluation.label_calibration_error:.3f} (with the model's own probabilities "
+        f"{evaluation.calibration_error_raw:.3f} and {evaluation.label_calibration_error_raw:.3f})."
+    )
+
+
+def _show_labels(labels: Sequence[LabelScores], n_shown: int) -> None:
+    """Print the measures of the most frequent labels, and from where they are accepted."""
+    columns = ["label", "support", "precision", "recall", "F1"]
+    has_accepted = any(each.accepted_share is not None for each in labels)
+    if has_accepted:
+        columns += ["accepted\nfrom", "accepted\nshare"]
+    rows = []
+    for each in labels[:n_shown]:
+        values = [each.precision, each.recall, each.f1]
+        if has_accepted:
+            values += [each.threshold, each.accepted_share]
+        texts = ("-" if value is None else f"{value:.3f}" for value in values)
+        rows.append([printable(each.label), f"{each.support:,}", *texts])
+    show_table(f"The {len(rows)} most frequent of {len(labels):,} labels", columns, rows)

@@ -6,14 +6,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
-from setrnn.cli.options import Device, JsonFile, Model, Rule, option
-from setrnn.cli.progress import load_model
-from setrnn.cli.tables import labels_text
-from setrnn.cli.terminal import note, stdout, write_json
+import setrnn
+from setrnn.cli import options
+from setrnn.cli.options import option
+from setrnn.cli.tables import Row, labels_text, show_table
+from setrnn.cli.terminal import note, show, stdout, write_json
 from setrnn.data.disk import check_file_place, whole_file
 from setrnn.errors import ConfigError
 from setrnn.report.wording import format_probability
@@ -23,46 +22,42 @@ if TYPE_CHECKING:
 
 WORDS_FOR, WORDS_AGAINST = 4, 2  # of each label or step
 MIN_WEIGHT = 0.1  # of the strongest word of the label or step
-NUMBERS = ("", "p")  # columns
 
 
 def explain(
-    model: Model,
+    model: options.Model,
     text: Annotated[str, option("The text to explain; - reads standard input.")],
     features: Annotated[
         list[str] | None,
-        option("The features of the text, separated by commas; may be repeated.", "A,B"),
+        option("The features of the text, separated by commas. May be repeated.", "A,B"),
     ] = None,
-    html: Annotated[Path | None, option("Also write the explanation as an HTML page.")] = None,
-    json: JsonFile = None,
-    top: Annotated[int, option("How many to list; of sequences, at most the beam width.")] = 12,
-    rule: Rule = None,
+    html: Annotated[Path | None, option("Also write the explanation to this HTML page.")] = None,
+    json: options.JsonFile = None,
+    top: Annotated[int, option("How many sets and how many sequences to list at most.")] = 12,
+    rule: options.Rule = None,
     label: Annotated[
         list[str] | None,
         option(
-            "A label of a set to explain instead of the predicted one; may be repeated.", "LABEL"
+            "A label of the set to explain, if not the predicted set. May be repeated.",
+            "LABEL",
         ),
     ] = None,
-    no_label: Annotated[
-        bool, option("Explain the empty set instead of the predicted one.", None, "--no-label")
-    ] = False,
-    device: Device = "auto",
+    no_label: Annotated[bool, option("Explain the empty set.")] = False,
+    device: options.Device = "auto",
 ) -> None:
     """Explain how a model tags a text, or how it scores a given set.
 
-    Shows the words for each label and against it, and the most probable
-    sets. If the model emits labels one by one, also shows the sequences
-    of labels and the words attended to at each step.
+    Shows the words for each label and against it, and the most probable sets. If the model emits
+    labels one by one, also shows the sequences of labels and the words attended to at each step.
     """
     if label and no_label:
         raise ConfigError("--no-label means the empty set. Omit it, or omit --label.")
     for place in filter(None, (html, json)):
         check_file_place(place)
     names = [name.strip() for each in features or [] for name in each.split(",") if name.strip()]
-    tagger = load_model(model, device)
+    tagger = setrnn.load(model, device)
     content = sys.stdin.read() if text == "-" else text
-    given = [] if no_label else label or None
-    explanation = tagger.explain(content, names, top, rule, given)
+    explanation = tagger.explain(content, names, top, rule, [] if no_label else label or None)
     if html is not None:
         from setrnn.report.explanation_page import render_page
 
@@ -78,7 +73,6 @@ def explain(
 def _show(explanation: Explanation) -> None:
     """Print the explained set, its words, sequences, sets and steps."""
     predicted = explanation.predicted
-    stdout.print()
     stdout.print(
         Text.assemble(
             "The given set " if explanation.is_given else f"{explanation.method} predicts ",
@@ -87,91 +81,75 @@ def _show(explanation: Explanation) -> None:
         )
     )
     if explanation.label_words:
-        _print("The words for each label (+) and against it (-).", _label_table(explanation))
-    by_member = f", by its member {explanation.member}" if explanation.member else ""
+        show_label_words(explanation)
     if explanation.sequences:
-        title = (
-            f"Its most probable orders{by_member}."
-            if explanation.is_given
-            else f"The most probable sequences{by_member}; those of the predicted set are bold."
-        )
-        _print(title, _sequences_table(explanation))
+        _show_sequences(explanation)
     if not explanation.is_given:
-        is_of_sequences = explanation.sequences and not explanation.member
-        title = "Their sets" if is_of_sequences else "The most probable sets"
-        how = {"set": "the most probable set", "sequence": "the set of the best sequence"}
-        by = how.get(str(explanation.rule), f"the best set by rule {explanation.rule}")
-        _print(f"{title}; the predicted one is {by}.", _sets_table(explanation))
+        _show_sets(explanation)
     if explanation.sequences and not all(each.is_exact for each in explanation.sets):
-        text = f"≥ a lower bound: more orders than the beam holds ({explanation.beam_width})"
-        stdout.print(Text(text), style="dim")
+        show(f"≥ a lower bound: more orders than the beam holds ({explanation.beam_width})")
     if explanation.steps:
-        probability = format_probability(explanation.order_probability)
-        title = f"The best order of set A{by_member}, p {probability}, step by step."
-        _print(title, _step_table(explanation))
-    _print("What was read", *(Text(f"- {each}") for each in explanation.reading_notes()))
+        _show_steps(explanation)
+    stdout.print(Text("\nWhat was read", "bold"))
+    for each in explanation.reading_notes():
+        show(f"- {each}")
 
 
-def _print(title: str, *contents: Table | Text) -> None:
-    stdout.print()
-    stdout.print(Text(title), style="bold")
-    for each in contents:
-        stdout.print(each)
+def show_label_words(explanation: Explanation) -> None:
+    """Print the words for and against each label; labels that are not in the set are dim."""
+    rows: list[Row] = []
+    for each in explanation.label_words:
+        name = Text(each.label) if each.is_in_set else Text(f"{each.label} (left out)", "dim")
+        words = _join_words(explanation, each, "+.2f")
+        rows.append([name, format_probability(each.probability), words])
+    title = "The words for each label (+) and against it (-)."
+    show_table(title, ["label", "p", "words"], rows, words=["words"])
 
 
-def _table(*columns: str) -> Table:
-    """Return a table; numbers are to the right and not wrapped."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for name in columns:
-        is_number = name in NUMBERS
-        table.add_column(
-            name,
-            justify="right" if is_number else "center" if name == "set" else "left",
-            no_wrap=is_number or name == "set",
-            overflow="fold" if name == "words" else "ellipsis",
-        )
-    return table
-
-
-def _sequences_table(explanation: Explanation) -> Table:
-    """Lay out the sequences; those of the predicted set are bold."""
-    table = _table("p", "set", "sequence")
+def _show_sequences(explanation: Explanation) -> None:
+    """Print the sequences; those of the predicted set are bold."""
+    by_member = _by_member(explanation)
+    title = f"The most probable sequences{by_member}; those of the predicted set are bold."
+    if explanation.is_given:
+        title = f"Its most probable orders{by_member}."
+    rows: list[Row] = []
     for each in explanation.sequences:
         style = "bold green" if each.set == explanation.predicted.name else ""
-        text = Text(" → ".join(each.labels) or "(no label)")
-        table.add_row(format_probability(each.probability), each.set, text, style=style)
-    return table
+        sequence = Text(" → ".join(each.labels) or "(no label)", style)
+        rows.append([each.set, format_probability(each.probability), sequence])
+    show_table(title, ["set", "p", "sequence"], rows, words=["sequence"])
 
 
-def _sets_table(explanation: Explanation) -> Table:
-    """Lay out the sets; the predicted one is first."""
-    table = _table("p", "set", "labels")
+def _show_sets(explanation: Explanation) -> None:
+    """Print the sets; the predicted one is first."""
+    is_of_sequences = explanation.sequences and not explanation.member
+    title = "Their sets" if is_of_sequences else "The most probable sets"
+    how = {"set": "the most probable set", "sequence": "the set of the best sequence"}
+    by = how.get(str(explanation.rule), f"the best set by rule {explanation.rule}")
+    rows: list[Row] = []
     for each in explanation.sets:
-        style, text = "" if table.rows else "bold green", Text(labels_text(each.labels))
-        table.add_row(_set_prob(each), each.name, text, style=style)
-    return table
+        style = "" if rows else "bold green"
+        rows.append([each.name, _set_prob(each), Text(labels_text(each.labels), style)])
+    title = f"{title}; the predicted one is {by}."
+    show_table(title, ["set", "p", "labels"], rows, words=["labels"])
 
 
-def _label_table(explanation: Explanation) -> Table:
-    """Lay out the words for and against each label; labels that are not in the set are dim."""
-    table = _table("label", "p", "words")
-    for each in explanation.label_words:
-        table.add_row(
-            Text(each.label + ("" if each.is_in_set else " (left out)")),
-            format_probability(each.probability),
-            _join_words(explanation, each, "+.2f"),
-            style="" if each.is_in_set else "dim",
-        )
-    return table
-
-
-def _step_table(explanation: Explanation) -> Table:
-    table = _table("", "label", "p", "words attended to, with their shares")
-    for number, each in enumerate(explanation.steps, 1):
+def _show_steps(explanation: Explanation) -> None:
+    """Print the steps of the best order, with the words attended to and their shares."""
+    rows: list[Row] = []
+    for each in explanation.steps:
         name = Text("STOP", "dim") if each.label is None else Text(each.label)
         words = _join_words(explanation, each, ".2f")
-        table.add_row(str(number), name, format_probability(each.probability), words)
-    return table
+        rows.append([name, format_probability(each.probability), words])
+    probability = format_probability(explanation.order_probability)
+    by_member = _by_member(explanation)
+    title = f"The best order of set A{by_member}, p {probability}: the words attended to."
+    show_table(title, ["label", "p", "words"], rows, words=["words"])
+
+
+def _by_member(explanation: Explanation) -> str:
+    """Name the member of a mixture that emits the sequences."""
+    return f", by its member {explanation.member}" if explanation.member else ""
 
 
 def _join_words(explanation: Explanation, row: LabelWords | Step, number: str) -> Text:

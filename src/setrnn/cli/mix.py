@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import setrnn
-from setrnn.cli.options import (
-    AllowTrainingDocuments,
-    Device,
-    ModelOut,
-    Reading,
-    argument,
-    option,
-)
+from setrnn.cli import options
+from setrnn.cli.options import argument, option
 from setrnn.cli.progress import terminal_progress
-from setrnn.cli.tables import members_table, weights_table
-from setrnn.cli.terminal import note, stdout
+from setrnn.cli.tables import show_members, show_table
+from setrnn.cli.terminal import note
 from setrnn.errors import ConfigError
 
 
@@ -32,13 +27,11 @@ def mix(
             "DATA",
         ),
     ],
-    out: ModelOut,
-    reading: Reading,
-    split: Annotated[
-        str | None, option("The part of DATA to read.", default="valid, or the only one")
-    ] = None,
-    device: Device = "auto",
-    allow_training_documents: AllowTrainingDocuments = False,
+    out: options.ModelOut,
+    reading: options.Reading,
+    split: options.ValidPart = None,
+    device: options.Device = "auto",
+    allow_training_documents: options.AllowTrainingDocuments = False,
 ) -> None:
     """Make one model of several, with weights fitted for each prediction rule.
 
@@ -59,5 +52,23 @@ def mix(
             on_progress=on_progress,
         )
     found = tagger.notes["mixture"]
-    stdout.print(members_table(found), weights_table(found), sep="\n")
+    show_members(found)
+    _show_weights(found)
     note(f"Wrote {out}")
+
+
+def _show_weights(found: Mapping[str, Any]) -> None:
+    """Print the weights of each rule of a mixture, and how they were chosen."""
+    rules = found["rules"]
+    columns = [*(each["weights"] for each in rules.values()), found["weights"]]
+    ways = "; ".join(f"{rule}: {each['chosen']}" for rule, each in rules.items())
+    show_table(
+        "Weights by rule",
+        ["", *rules, "others*"],
+        (
+            [name, *(f"{weight:.2f}" for weight in weights)]
+            for name, *weights in zip(found["members"], *columns, strict=True)
+        ),
+        f"Chosen for {ways}. * Completion and the likelihood of sets: likelihood. Label "
+        "probabilities: as hamming.",
+    )

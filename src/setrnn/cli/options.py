@@ -7,7 +7,7 @@ import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -15,11 +15,10 @@ import setrnn
 from setrnn.data.cache import Source
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.read import ReadOptions, make_hierarchy, read_label_map
-from setrnn.errors import ConfigError
+from setrnn.data.read.reader import OnBadRow
 
 if TYPE_CHECKING:
     from setrnn import Limits
-    from setrnn.data.read.reader import OnBadRow
 
 
 def option(
@@ -30,6 +29,8 @@ def option(
     **more: Any,  # noqa: ANN401 (typer's own)
 ) -> Any:  # noqa: ANN401 (typer has no narrower type)
     """Declare an option: its help, what stands for its value, its name if not the parameter's.
+
+    A boolean option without names is a flag: it has no `--no-...` beside it.
 
     Args:
         text: the help.
@@ -46,66 +47,60 @@ def argument(metavar: str, text: str) -> Any:  # noqa: ANN401 (typer has no narr
     return typer.Argument(metavar=metavar, help=text, show_default=False)
 
 
+def part(default: str) -> Any:  # noqa: ANN401 (typer has no narrower type)
+    """Declare the option that names one part of the data."""
+    return option("The part of the data to read.", default=f"{default}, or the only one")
+
+
 Model = Annotated[Path, argument("MODEL", "A model folder or hub:NAME.")]
 Data = Annotated[
     list[str],
     argument(
         "DATA",
-        "A file, several, or a folder of files; a folder with train/valid/test, a prepared "
-        "folder, hf:NAME, or newsroom.",
+        "Files, or a folder of files; a folder with the parts train, valid and test; a prepared "
+        "folder; hf:NAME; or newsroom, the embedded corpus.",
     ),
 ]
 ModelOut = Annotated[Path, option("The model folder to write.")]
+ValidPart = Annotated[str | None, part("valid")]
+TestPart = Annotated[str | None, part("test")]
 Valid = Annotated[Path | None, option("A file to use as the valid part.")]
 Unlabelled = Annotated[
     list[Path] | None,
-    option(
-        "A file of texts without labels; may be repeated. Labels in it are not read.",
-        "FILE",
-        "--unlabelled",
-    ),
+    option("A file of texts; labels in it are not read. May be repeated.", "FILE"),
 ]
 Preset = Annotated[
     str,
     option(
-        "The settings to start from: default, those of the paper, or those for a pretrained "
-        "transformer.",
+        "The settings to start from: the default ones, those of the paper, or those for a "
+        "pretrained transformer.",
         "default|paper|transformer",
     ),
 ]
-ConfigFile = Annotated[Path | None, option("A JSON file with settings.", None, "--config")]
+ConfigFile = Annotated[Path | None, option("A JSON file with settings.")]
 Settings = Annotated[
     list[str] | None,
     option(
-        "Change one setting, such as training.epochs=10; may be repeated.", "KEY=VALUE", "--set"
+        "Change one setting, such as training.epochs=10. May be repeated.", "KEY=VALUE", "--set"
     ),
 ]
 Device = Annotated[
     str, option("The device to compute on; auto uses a GPU if there is one.", "auto|cpu|cuda")
 ]
-Resume = Annotated[
-    bool,
-    option(
-        "Continue the run in OUT.run, which was stopped. With a --budget that is used up "
-        "already, its best epoch so far becomes the model.",
-        None,
-        "--resume",
-    ),
-]
 Rule = Annotated[
     str | None,
     option(
-        "How to choose the predicted set: the most probable set (set), the set of the most "
-        "probable sequence (sequence; its probability is the sequence's), or the best set for a "
-        "measure: instance-F1 (f1), hamming loss (hamming), micro-F1, label-F1.",
+        "How to choose the predicted set: set is the most probable set, sequence the set of the "
+        "most probable sequence, and the others are the best set for a measure: f1 for "
+        "instance-F1, hamming for hamming loss, micro-f1, label-f1.",
         "set|sequence|f1|hamming|micro-f1|label-f1",
-        default="the model's own: that of the measure it was trained for, or of its method",
+        default="the rule of the measure or the method that the model was trained for",
     ),
 ]
 BeamWidth = Annotated[
     int | None,
     option(
-        "How many candidates the search of a network keeps; with more it is slower and finds "
+        "How many candidates the search of a network keeps. A wider search is slower and finds "
         "more sets.",
         "K",
         min=1,
@@ -113,12 +108,7 @@ BeamWidth = Annotated[
     ),
 ]
 AllowTrainingDocuments = Annotated[
-    bool,
-    option(
-        "Use the documents even if the model was trained on them.",
-        None,
-        "--allow-training-documents",
-    ),
+    bool, option("Use the documents even if the model was trained on them.")
 ]
 JsonFile = Annotated[Path | None, option("Also write the result to this JSON file.")]
 
@@ -127,12 +117,13 @@ JsonFile = Annotated[Path | None, option("Also write the result to this JSON fil
 class Reading:
     """The options that say how to read the data."""
 
+    panel: ClassVar[str] = "How to read the data"  # of the help
     text_field: Annotated[
-        str, option("The field or column with the text; title,description joins several.")
+        str, option("The field or column of the text; title,description joins two.")
     ] = "text"
-    labels_field: Annotated[str, option("The field or column with the labels.")] = "labels"
-    id_field: Annotated[str, option("The field or column with the id.")] = "id"
-    features_field: Annotated[str, option("The field or column with the features.")] = "features"
+    labels_field: Annotated[str, option("The field or column of the labels.")] = "labels"
+    id_field: Annotated[str, option("The field or column of the id.")] = "id"
+    features_field: Annotated[str, option("The field or column of the features.")] = "features"
     label_separator: Annotated[
         str,
         option(
@@ -142,8 +133,8 @@ class Reading:
     label_map: Annotated[
         Path | None,
         option(
-            "A CSV file with the columns from and to: other names for labels. Two labels with one "
-            "name are merged; one without a name is dropped.",
+            "A CSV file with the columns from and to, which renames labels. Labels that get the "
+            "same name are merged; a label without a new name is dropped.",
             "FILE",
         ),
     ] = None
@@ -159,29 +150,24 @@ class Reading:
         str | None,
         option(
             "The format of the data: jsonl, csv, parquet, aapd, rcv1, reuters or label-studio.",
-            None,
+            "NAME",
             "--format",
-            default="from the file name",
+            default="by the name of the file",
         ),
     ] = None
-    on_bad_row: Annotated[
-        str, option("What to do with a row that cannot be read.", "stop|skip")
-    ] = "stop"
+    on_bad_row: Annotated[OnBadRow, option("What to do with a row that cannot be read.")] = "stop"
 
     def source(
         self, data: str | Sequence[str], valid: Path | None = None, require_labels: bool = True
     ) -> Source:
         """Return what to read, and how."""
-        if self.on_bad_row not in ("stop", "skip"):
-            raise ConfigError(f"--on-bad-row must be stop or skip, got '{self.on_bad_row}'.")
-        on_bad_row: OnBadRow = "skip" if self.on_bad_row == "skip" else "stop"
         names = {each.name for each in fields(ReadOptions)} & {each.name for each in fields(self)}
         values = {name: getattr(self, name) for name in names}
         if self.label_map is not None:
             values["label_map"] = read_label_map(self.label_map, self.encoding)
         values["hierarchy"] = self.read_hierarchy()
         options = ReadOptions(**values, require_labels=require_labels)
-        return Source(data, options, self.reader, valid, on_bad_row)
+        return Source(data, options, self.reader, valid, self.on_bad_row)
 
     def read_hierarchy(self) -> Hierarchy | None:
         """Return the hierarchy of the labels, if there is one."""
@@ -195,19 +181,12 @@ class TreeReading(Reading):
     hierarchy: Annotated[
         str | None,
         option(
-            "A CSV or TSV file of label,parent: the hierarchy of the labels. newsroom is that of "
-            "the embedded corpus.",
+            "The hierarchy of the labels: a CSV or TSV file with rows of label,parent, or "
+            "newsroom for that of the embedded corpus.",
             "FILE",
         ),
     ] = None
-    close_labels: Annotated[
-        bool,
-        option(
-            "Add to each document that is read the labels above its own in the hierarchy.",
-            None,
-            "--close-labels",
-        ),
-    ] = False
+    close_labels: Annotated[bool, option("Add to each document the labels above its own.")] = False
 
     def read_hierarchy(self) -> Hierarchy | None:
         """Return the hierarchy of the labels, if there is one."""
@@ -240,10 +219,8 @@ class TrainingOptions:
     no_valid: Annotated[
         bool,
         option(
-            "If DATA has no valid part, train on all documents, and choose and calibrate nothing; "
-            "otherwise a tenth is set aside, or more of few documents.",
-            None,
-            "--no-valid",
+            "Train on all documents if DATA has no valid part. Nothing is chosen or calibrated "
+            "then.",
         ),
     ] = False
     preset: Preset = "default"
@@ -253,12 +230,18 @@ class TrainingOptions:
     seed: Annotated[
         int | None,
         option(
-            "The random seed; the same seed gives the same model, if no budget shortens the "
+            "The random seed. The same seed gives the same model, unless the budget ends the "
             "training.",
             default="0",
         ),
     ] = None
-    resume: Resume = False
+    resume: Annotated[
+        bool,
+        option(
+            "Continue the stopped run in OUT.run. If its --budget is used up, its best epoch so "
+            "far becomes the model."
+        ),
+    ] = False
 
     def arguments(self) -> dict[str, Any]:
         """Return them as the arguments of `setrnn.train` and `setrnn.distil`."""
@@ -271,20 +254,16 @@ class TrainingOptions:
 class LimitOptions:
     """The limits on predicted sets."""
 
+    panel: ClassVar[str] = "Limits on the predicted sets"
     min_labels: Annotated[int, option("The least number of labels in a set.", "N")] = 0
     max_labels: Annotated[int | None, option("The greatest number of labels in a set.", "N")] = None
-    only_seen: Annotated[
-        bool, option("Predict only label sets that occurred in training.", None, "--only-seen")
-    ] = False
-    free: Annotated[
-        bool,
-        option("Predict any set, also one that the model does not find plausible.", None, "--free"),
-    ] = False
+    only_seen: Annotated[bool, option("Predict only label sets that occurred in training.")] = False
+    free: Annotated[bool, option("Predict also sets that the model finds implausible.")] = False
     require: Annotated[
-        list[str] | None, option("A label that every set must have; may be repeated.", "LABEL")
+        list[str] | None, option("A label that every set must have. May be repeated.", "LABEL")
     ] = None
     forbid: Annotated[
-        list[str] | None, option("A label that no set may have; may be repeated.", "LABEL")
+        list[str] | None, option("A label that no set may have. May be repeated.", "LABEL")
     ] = None
     closed: Annotated[
         bool | None,
@@ -316,7 +295,14 @@ def expand(command: Callable[..., None]) -> Callable[..., None]:
             groups[name], _ = found.pop(name)
     for group in reversed(groups.values()):  # how to read the data is said last
         hints = typing.get_type_hints(group, include_extras=True)
-        found |= {each.name: (hints[each.name], each.default) for each in fields(group)}
+        for member in fields(group):
+            found[member.name] = hints[member.name], member.default
+            if panel := getattr(group, "panel", None):
+                typing.get_args(hints[member.name])[1].rich_help_panel = panel
+    for name, (kind, _) in found.items():
+        value, declared = typing.get_args(kind)
+        if value is bool and not declared.param_decls:  # a flag
+            declared.param_decls = (f"--{name.replace('_', '-')}",)
 
     def expanded(**values: Any) -> None:  # noqa: ANN401 (any option)
         for name, group in groups.items():

@@ -8,21 +8,13 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import setrnn
+from setrnn.cli import options
 from setrnn.cli.data import refuse_own_input
-from setrnn.cli.options import (
-    BeamWidth,
-    Device,
-    LimitOptions,
-    Model,
-    Reading,
-    Rule,
-    argument,
-    option,
-)
-from setrnn.cli.progress import load_model, terminal_progress, watch
+from setrnn.cli.options import argument, option
+from setrnn.cli.progress import terminal_progress, watch
 from setrnn.cli.terminal import escape_json, note, warn
 from setrnn.data.cache import Source
 from setrnn.data.disk import check_file_place
@@ -30,7 +22,6 @@ from setrnn.data.example import Example, KnownLabels
 from setrnn.data.read import BadRows, Split, choose_split
 from setrnn.data.read.dataset import STDIN, open_standard_input
 from setrnn.data.read.lines import has_mark
-from setrnn.data.read.write import is_table
 from setrnn.errors import ConfigError
 from setrnn.tagging.rows import (
     check_separator,
@@ -42,39 +33,36 @@ from setrnn.tagging.rows import (
 if TYPE_CHECKING:
     from setrnn import Completion, Prediction, Tagger
 
-TASKS = "label-studio"
-SUFFIXES = ("", ".jsonl", ".ndjson", ".json", ".txt", ".csv", ".parquet")
-MANY = {"rich_help_panel": "Options for many documents"}
+TASKS = ".json"  # of Label Studio
+SUFFIXES = ("", ".jsonl", ".ndjson", ".txt", ".csv", ".parquet", TASKS)
 
 
 @dataclass(frozen=True)
 class WorkerOptions:
     """Who tags many documents."""
 
+    panel: ClassVar[str] = "Many documents"
     workers: Annotated[
         int | None,
         option(
-            "Tag by N processes. The same command resumes after a stop. Default with a folder: one "
-            "per core, or per GPU.",
+            "Tag by N processes. The same command resumes after a stop.",
             "N",
-            **MANY,
+            default="with a folder, one per core or per GPU",
         ),
     ] = None
     ray: Annotated[
         str | None,
         option(
-            "Tag Parquet files into a folder on a Ray cluster: auto for that of this machine, "
+            "Tag Parquet files into a folder on a Ray cluster: auto for the one of this machine, "
             "local to start one, or HOST:PORT. All nodes must see MODEL, INPUT and the folder.",
             "ADDRESS",
-            **MANY,
         ),
     ] = None
     gpus_per_worker: Annotated[
-        float | None,
-        option("The GPUs of each worker on a Ray cluster, such as 0.5.", "N", **MANY),
+        float | None, option("The GPUs of each worker on a Ray cluster, such as 0.5.", "N")
     ] = None
     chunk_rows: Annotated[
-        int | None, option("The rows of each part. Default: 5,000.", "N", **MANY)
+        int | None, option("The rows of each part in a folder.", "N", default="5000")
     ] = None
 
     def given(self) -> dict[str, Any]:
@@ -83,9 +71,9 @@ class WorkerOptions:
 
 
 def predict(
-    model: Model,
-    reading: Reading,
-    limits: LimitOptions,
+    model: options.Model,
+    reading: options.Reading,
+    limits: options.LimitOptions,
     many: WorkerOptions,
     data: Annotated[
         list[str] | None,
@@ -96,53 +84,43 @@ def predict(
         ),
     ] = None,
     text: Annotated[
-        list[str] | None, option("A text to tag, in place of INPUT; may be repeated.")
+        list[str] | None, option("A text to tag, in place of INPUT. May be repeated.", "TEXT")
     ] = None,
     out: Annotated[
         str,
         option(
-            "The file to write: .csv and .parquet keep the columns of INPUT, any other is "
-            "JSON Lines; - writes to standard output. A name that ends in / is a folder of "
-            "parts, which several workers write."
+            "The file to write: .csv and .parquet keep the columns of INPUT, .json is for tasks of "
+            "Label Studio, any other is JSON Lines; - writes to standard output. A name that ends "
+            "in / is a folder of parts, which several workers write."
         ),
     ] = STDIN,
-    to: Annotated[
-        str | None,
-        option(
-            "Write a .json file of Label Studio tasks with predictions, which it shows as "
-            "pre-annotations.",
-            TASKS,
-            default="by the suffix of --out",
-        ),
-    ] = None,
-    rule: Rule = None,
+    rule: options.Rule = None,
     top: Annotated[
         int,
         option(
-            "How many sets to write per document. pcc and most networks find at most as many "
-            "as their beam width."
+            "How many sets to write per document. pcc and most networks find at most as many as "
+            "their beam width."
         ),
     ] = 1,
-    split: Annotated[
-        str | None, option("The part of INPUT to read.", default="test, or the only one")
-    ] = None,
-    raw: Annotated[
-        bool, option("Write the model's own probabilities, not calibrated ones.", None, "--raw")
-    ] = False,
-    device: Device = "auto",
-    beam_width: BeamWidth = None,
+    split: options.TestPart = None,
+    raw: Annotated[bool, option("Write the probabilities before calibration.")] = False,
+    device: options.Device = "auto",
+    beam_width: options.BeamWidth = None,
     present_field: Annotated[
         str | None,
         option(
-            "The field or column of labels that are known to be right; the rest of each set "
-            "is predicted."
+            "The field or column of labels that are known to be right; the rest of each set is "
+            "predicted."
         ),
     ] = None,
     absent_field: Annotated[
         str | None, option("The field or column of labels that are known to be wrong.")
     ] = None,
 ) -> None:
-    """Tag documents; write a row for each, in the order of the input."""
+    """Tag documents; write a row for each, in the order of the input.
+
+    Where labels of a document are known, the others are completed: see --present-field.
+    """
     if bool(data) == bool(text):
         raise ConfigError("Name the documents to tag: either INPUT or --text.")
     has_known = present_field is not None or absent_field is not None
@@ -150,33 +128,40 @@ def predict(
     wanted = limits.limits()
     how: dict[str, Any] = {"rule": rule, "top": top, "limits": wanted, "calibrated": not raw}
     if out.endswith("/") or many.given():
-        if out == STDIN or text or STDIN in source.places or has_known or to is not None:
+        if out == STDIN or text or STDIN in source.places or has_known:
             raise ConfigError(
                 "--workers, --ray and a folder as --out are for files: without standard input and "
-                "output, --text, known labels and --to."
+                "output, --text and known labels."
             )
-        how |= {"beam_width": beam_width, "split": split, "device": device}
-        _predict_files(model, source, out, **how, **many.given())
+        how |= {"beam_width": beam_width, "split": split, "device": device, **many.given()}
+        with terminal_progress() as on_progress:
+            done = setrnn.predict_files(model, source, out, **how, on_progress=on_progress)
+        n_files = f" in {len(done.files):,} files" if out.endswith("/") else ""
+        note(f"Wrote {out}: {done.n_documents:,} documents{n_files}")
+        done.bad_rows.report()
         return
     file = Path(out)
-    _check_out(file, to)
-    tagger = load_model(model, device)
+    suffix = file.suffix.lower()
+    check_file_place(file)
+    if suffix not in SUFFIXES:
+        raise ConfigError(
+            f"predict writes .jsonl, .csv and .parquet, not {file.suffix}. Choose another --out."
+        )
+    tagger = setrnn.load(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
-    options = source.options
-    if is_table(file) or to is not None:
-        if file.suffix.lower() == ".csv":
-            check_separator(tagger.labels.names, options.label_separator)
-        options = replace(options, keep_columns=True)
+    read_options = replace(source.options, keep_columns=suffix in (".csv", ".parquet", TASKS))
+    if suffix == ".csv":
+        check_separator(tagger.labels.names, reading.label_separator)
     if has_known:
         _check_known(present_field, absent_field, rule, wanted != setrnn.Limits())
-        options = replace(
-            options,
+        read_options = replace(
+            read_options,
             present_field=present_field,
             absent_field=absent_field,
             check_known=tagger.check_known,
         )
-    source = replace(source, options=options)
+    source = replace(source, options=read_options)
     bad_rows = BadRows(source.on_bad_row)
     with _open_input(source, text, split, file) as part, terminal_progress() as on_progress:
         examples, for_rows = tee(part.read(bad_rows))
@@ -187,45 +172,17 @@ def predict(
             found = tagger.tag_stream(((each.text, each.features) for each in examples), **how)
         if out == STDIN:
             sys.stdout.writelines(map(escape_json, json_rows(for_rows, found)))
-        elif to is not None:
-            # The version of the model is named as by `serve --label-studio`.
-            version = f"{model.resolve().name}-{tagger.version}"
-            found = watch(found, "tagging", on_progress)
-            write_predicted_tasks(for_rows, found, file, version, options.id_field)
         else:
-            found, mark = watch(found, "tagging", on_progress), any(map(has_mark, part.files))
-            separator = options.label_separator
-            write_predictions(for_rows, found, file, options.id_field, separator, mark=mark)
-    if out != STDIN:
-        note(f"Wrote {file}")
+            found = watch(found, "tagging", on_progress)
+            if suffix == TASKS:
+                # The version of the model is named as by `serve --label-studio`.
+                version = f"{model.resolve().name}-{tagger.version}"
+                write_predicted_tasks(for_rows, found, file, version, reading.id_field)
+            else:
+                mark, separator = any(map(has_mark, part.files)), reading.label_separator
+                write_predictions(for_rows, found, file, reading.id_field, separator, mark=mark)
+            note(f"Wrote {file}")
     bad_rows.report()
-
-
-def _predict_files(
-    model: Path,
-    source: Source,
-    out: str,
-    **options: Any,  # noqa: ANN401 (those of setrnn.predict_files)
-) -> None:
-    """Tag files by several workers, and say what they have written."""
-    with terminal_progress() as on_progress:
-        done = setrnn.predict_files(model, source, out, **options, on_progress=on_progress)
-    n_files = f" in {len(done.files):,} files" if out.endswith("/") else ""
-    note(f"Wrote {out}: {done.n_documents:,} documents{n_files}")
-    done.bad_rows.report()
-
-
-def _check_out(file: Path, to: str | None) -> None:
-    """Raise if the output cannot be written, before the work starts."""
-    if to is not None and (to != TASKS or file.suffix.lower() != ".json"):
-        raise ConfigError(
-            f"--to takes {TASKS} only, with an --out that ends in .json; got {to} and {file}."
-        )
-    check_file_place(file)
-    if file.suffix.lower() not in SUFFIXES:
-        raise ConfigError(
-            f"predict writes .jsonl, .csv and .parquet, not {file.suffix}. Choose another --out."
-        )
 
 
 def _check_known(

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from rich import progress as rich_progress
 from rich.table import Column
 from rich.text import Text
 
-import setrnn
-from setrnn.cli.terminal import escape_line, note, stderr
+from setrnn.cli.terminal import note, stderr
 from setrnn.metrics import MEASURES, write_measure
 from setrnn.progress import Epoch, OnProgress, Progress, count_up
-
-if TYPE_CHECKING:
-    from setrnn.tagging.tagger import Tagger
 
 T = TypeVar("T")
 STEP = 1000  # items between two reports
@@ -31,25 +26,20 @@ MIN_WIDTH = 6  # of a column
 def terminal_progress() -> Iterator[OnProgress]:
     """Yield a callback that shows progress on standard error.
 
-    Without a terminal, only notes, epochs and the start of each activity are written. An activity
-    that is part of another one is only shown as a bar, which disappears when it is done.
+    Without a terminal, only epochs are written. An activity that is part of another one has a bar
+    that disappears when it is done.
     """
     columns = (
         rich_progress.TextColumn("{task.description}", markup=False),
         rich_progress.BarColumn(bar_width=20),
         _Detail(table_column=Column(no_wrap=True)),
-        _Time(table_column=Column(no_wrap=True)),  # on a narrow terminal, the bar gets shorter
+        # On a narrow terminal, the bar gets shorter.
+        rich_progress.TimeRemainingColumn(
+            elapsed_when_finished=True, table_column=Column(no_wrap=True)
+        ),
     )
     with rich_progress.Progress(*columns, console=stderr, disable=not stderr.is_terminal) as bars:
         yield _Display(bars)
-
-
-def load_model(folder: Path, device: str) -> Tagger:
-    """Load a model; on a terminal, something moves meanwhile."""
-    if not stderr.is_terminal:
-        return setrnn.load(folder, device)
-    with stderr.status(f"Loading {escape_line(str(folder))}"):
-        return setrnn.load(folder, device)
 
 
 def watch(items: Iterable[T], step: str, on_progress: OnProgress) -> Iterator[T]:
@@ -60,16 +50,6 @@ def watch(items: Iterable[T], step: str, on_progress: OnProgress) -> Iterator[T]
         if n_new % STEP == 0:
             add(STEP)
     add(n_new % STEP)
-
-
-class _Time(rich_progress.TimeRemainingColumn):
-    """Shows the time left; the time so far of what is finished or has no known end."""
-
-    def render(self, task: rich_progress.Task) -> Text:
-        """Render the column of one task."""
-        if task.total is None or task.finished:
-            return rich_progress.TimeElapsedColumn().render(task)
-        return Text("left ") + super().render(task)
 
 
 class _Detail(rich_progress.ProgressColumn):
@@ -95,25 +75,17 @@ class _Display:
         self._bars = bars
         self._tasks: dict[str, rich_progress.TaskID] = {}
         self._with_header: set[str] = set()  # activities whose epochs have a header
-        self._detail = ""
-        self._wholes: set[str] = set()  # activities that have parts
 
     def __call__(self, event: Progress) -> None:
         """Show the progress of an activity."""
         self._show(event)
-        if event.part_of:
-            self._wholes.add(event.part_of)
+        if event.part_of or event.epoch is None or event.epoch.scores is None:
             return
-        is_new = event.detail != self._detail and event.activity not in self._wholes
-        if event.detail and is_new and not stderr.is_terminal:
-            note(f"{event.activity}: {event.detail}" if event.activity else event.detail)
-        self._detail = event.detail
-        if event.epoch is not None and event.epoch.scores is not None:
-            header, row = _write_epoch(event.epoch, event.epoch.scores)
-            if event.activity not in self._with_header:
-                note(header)
-                self._with_header.add(event.activity)
-            note(row)
+        header, row = _write_epoch(event.epoch, event.epoch.scores)
+        if event.activity not in self._with_header:
+            note(header)
+            self._with_header.add(event.activity)
+        note(row)
 
     def _show(self, event: Progress) -> None:
         """Show the bar of an activity, or move it."""
@@ -145,9 +117,7 @@ def _write_epoch(epoch: Epoch, scores: Mapping[str, float]) -> tuple[str, str]:
         name: write_measure(scores[key], key) for key, name in COLUMNS.items() if key in scores
     }
     cells["docs/s"] = f"{epoch.documents_per_second:,.0f}"
-    widths = [max(len(name), MIN_WIDTH) for name in cells]
-    header, row = (
-        "  ".join(each.rjust(width) for each, width in zip(texts, widths, strict=True))
-        for texts in (cells, cells.values())
-    )
+    widths = {name: max(len(name), MIN_WIDTH) for name in cells}
+    header = "  ".join(name.rjust(width) for name, width in widths.items())
+    row = "  ".join(cells[name].rjust(width) for name, width in widths.items())
     return header, row + ("  best" if epoch.is_best else "")

@@ -15,18 +15,18 @@ def push(
     models: Annotated[list[str], argument("MODEL", "Model folders or hub:NAME.")],
     to: Annotated[
         str,
-        argument("TO", "A folder or hub:OWNER/NAME. At the end, / adds the name of each model."),
+        argument(
+            "TO", "A folder or hub:OWNER/NAME; if it ends in /, the name of each model follows."
+        ),
     ],
-    private: Annotated[
-        bool, option("Make a new repository on the hub private.", None, "--private")
-    ] = False,
+    private: Annotated[bool, option("Make a new repository on the hub private.")] = False,
 ) -> None:
-    """Copy models to a folder or the Hugging Face hub, and from there.
+    """Copy models to a folder or to the Hugging Face hub, or from the hub.
 
-    Every command reads a MODEL from both places. hub:OWNER/NAME is made if it does not
-    exist; hub:OWNER/NAME@VERSION also gives the version a tag. What can be read from a public
-    model (labels, words, hashes of training documents) is said before it is sent. The token is
-    HF_TOKEN, or that of hf auth login.
+    Every command reads a MODEL from both places. hub:OWNER/NAME is created if it does not exist;
+    hub:OWNER/NAME@VERSION also gives the version a tag. A note says what can be read from a public
+    model before it is sent: labels, words, hashes of training documents. The token is HF_TOKEN, or
+    that of hf auth login.
     """
     if len(models) > 1 and not to.endswith("/"):
         raise ConfigError(f"{len(models)} models need a place that ends in /, got {to}.")

@@ -6,17 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 import setrnn
 from setrnn.cli.options import argument, option
 from setrnn.cli.progress import terminal_progress
-from setrnn.cli.tables import systems_table
-from setrnn.cli.terminal import note, show, stdout, warn
+from setrnn.cli.tables import show_table
+from setrnn.cli.terminal import note, show, warn
 
 if TYPE_CHECKING:
+    from setrnn.report.build import Report
     from setrnn.report.summary import Drift
-
-WIDE = 100  # characters of a terminal that has room for the deviations over seeds
+    from setrnn.report.table import Table
 
 
 def report(
@@ -25,17 +26,15 @@ def report(
     beside: Annotated[
         list[Path] | None,
         option(
-            "Another comparison; one more table puts the systems of all side by side. "
-            "May be repeated.",
+            "Another comparison, whose systems one more table puts beside these. May be repeated.",
             "DIR",
         ),
     ] = None,
     against: Annotated[
         Path | None,
         option(
-            "A stored report of the same data, such as docs/results/debtags: say which scores "
-            "differ by more than the tolerance, and which settings and versions differ. "
-            "The exit code is 1 if a score has drifted.",
+            "A stored report of the same data, such as docs/results/debtags: say which scores, "
+            "settings and versions differ. The exit code is 1 if a score has drifted.",
             "DIR",
         ),
     ] = None,
@@ -43,21 +42,38 @@ def report(
     """Make the report of a comparison again from its records: one page, tables and figures."""
     with terminal_progress() as on_progress:
         built = setrnn.build_report(folder, out, beside or [], on_progress, against=against)
-    if built.systems is not None:
-        stdout.print(systems_table(built.systems, is_narrow=stdout.width < WIDE))
-    show(" ".join(built.answer))
-    for each in built.caveats:
-        warn(each)
-    note(f"Wrote {built.page}, its tables, figures and summary.json")
+    show_report(built)
     if built.drift is not None:
         _show_drift(built.drift)
         if built.drift.drifted:
             raise typer.Exit(1)
 
 
+def show_report(built: Report) -> None:
+    """Print the main table of a report, which system to use, and where the page is."""
+    if built.systems is not None:
+        _show_systems(built.systems)
+    show(" ".join(built.answer))
+    for each in built.caveats:
+        warn(each)
+    note(f"Wrote {built.page}, its tables, figures and summary.json")
+
+
+def _show_systems(found: Table) -> None:
+    """Print the systems: the best in bold, ties underlined, without deviations over seeds."""
+    styles = {"best": "bold", "tied": "underline"}
+    show_table(
+        found.title,
+        [column.header.replace(" ", "\n") for column in found.values],
+        (
+            [Text(cell.text.partition(" ± ")[0], styles.get(cell.mark, "")) for cell in row]
+            for row in found.cells
+        ),
+    )
+
+
 def _show_drift(drift: Drift) -> None:
     """Print the scores that have drifted, and what differs from the stored comparison."""
-    show("")
     for change in drift.drifted:
         show(f"drift: {change}")
     for each in drift.settings:

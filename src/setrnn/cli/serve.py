@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from setrnn.cli.options import Device, argument, option
+from setrnn.cli import options
+from setrnn.cli.options import argument, option
 from setrnn.cli.terminal import note, warn
 from setrnn.errors import MissingExtraError
 from setrnn.models.folder import read_version
@@ -36,25 +37,21 @@ def serve(
             "NAME=FOLDER. The first model is the default.",
         ),
     ],
-    host: Annotated[
-        str, option("The address to listen on; 127.0.0.1 is this machine only.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, option("The port to listen on; 0 takes any free port.", min=0, max=65_535)
-    ] = 8000,
+    host: Annotated[str, option("The address; 127.0.0.1 is this machine only.")] = "127.0.0.1",
+    port: Annotated[int, option("The port; 0 takes any free port.", min=0, max=65_535)] = 8000,
     api_key_file: Annotated[
-        Path | None, option("A file with one API key per line; requests need one.")
+        Path | None, option("A file with one API key per line; requests need one of them.")
     ] = None,
     allow_host: Annotated[
         list[str] | None,
         option(
-            "A host name that requests may use, such as a proxy's; may be repeated. By default "
-            "any; on 127.0.0.1 without API keys, only localhost and IP addresses.",
+            "A host name that requests may use, such as a proxy's. May be repeated.",
             "NAME",
+            default="any; on 127.0.0.1 without API keys, localhost and IP addresses",
         ),
     ] = None,
-    device: Device = "auto",
-    threads: Annotated[int, option("Threads per batch.", min=1)] = 1,
+    device: options.Device = "auto",
+    threads: Annotated[int, option("The number of threads per batch.", min=1)] = 1,
 ) -> None:
     """Serve models: an HTTP API, and a page to tag with.
 

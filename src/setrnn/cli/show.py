@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import setrnn
-from setrnn.cli.options import JsonFile, Model
-from setrnn.cli.progress import load_model
+from setrnn.cli import options
 from setrnn.cli.terminal import stdout, write_json
 from setrnn.data.disk import check_file_place
 from setrnn.models.folder import GENERATED
 from setrnn.models.hub import name_place
 
 
-def show(model: Model, json: JsonFile = None) -> None:
+def show(model: options.Model, json: options.JsonFile = None) -> None:
     """Show what a model is: method, data, labels, measures, calibration, versions.
 
     This is what MODEL/README.md says, unless a person has changed it.
@@ -20,7 +19,7 @@ def show(model: Model, json: JsonFile = None) -> None:
 
     if json is not None:
         check_file_place(json)
-    tagger = load_model(model, "cpu")
+    tagger = setrnn.load(model, "cpu")
     text = write_readme(tagger).removeprefix(GENERATED).strip()
     stdout.print(text, markup=False, highlight=False, soft_wrap=True)
     if json is not None:

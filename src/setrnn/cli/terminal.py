@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -36,11 +35,6 @@ def escape_controls(text: str) -> str:
         red: \x1b[31m
     """
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-
-
-def escape_line(text: str) -> str:
-    """Write control characters as escapes, and newlines too: the text stays one line."""
-    return escape_controls(text).replace("\n", "\\n")
 
 
 def escape_json(line: str) -> str:
@@ -81,13 +75,13 @@ stderr = Terminal(stderr=True)
 
 
 def show(text: str) -> None:
-    """Print a sentence or several to standard output; only a terminal wraps them."""
-    stdout.print(text, markup=False, highlight=False, soft_wrap=True)
+    """Print a sentence or several to standard output; they are wrapped on a terminal only."""
+    stdout.print(text, markup=False, highlight=False, soft_wrap=not stdout.is_terminal)
 
 
 def note(message: str, style: str | None = None) -> None:
     """Print a note to standard error, in one line."""
-    line = escape_line(message)
+    line = escape_controls(message).replace("\n", "\\n")
     stderr.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -125,15 +119,6 @@ def quiet(is_quiet: bool) -> Iterator[None]:
 
 def write_json(file: Path, values: Mapping[str, Any]) -> None:
     """Write a JSON file, whole or not at all; null for numbers that are not finite."""
-    text = json.dumps(_with_null(values), indent=2, ensure_ascii=False, allow_nan=False)
+    finite = json.loads(json.dumps(values), parse_constant=lambda name: None)
     with whole_file(file) as stream:
-        stream.write((text + "\n").encode())
-
-
-def _with_null(values: Any) -> Any:  # noqa: ANN401 (JSON values)
-    """Replace NaN and infinite numbers, which JSON cannot write."""
-    if isinstance(values, Mapping):
-        return {name: _with_null(each) for name, each in values.items()}
-    if isinstance(values, list | tuple):
-        return [_with_null(each) for each in values]
-    return None if isinstance(values, float) and not math.isfinite(values) else values
+        stream.write((json.dumps(finite, indent=2, ensure_ascii=False) + "\n").encode())

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import setrnn
-from setrnn.cli.options import Data, ModelOut, TrainingOptions, TreeReading, option
+from setrnn.cli import options
+from setrnn.cli.options import option
 from setrnn.cli.progress import terminal_progress
-from setrnn.cli.tables import measures_table, members_table
-from setrnn.cli.terminal import note, quiet, stdout
+from setrnn.cli.tables import show_measures, show_members
+from setrnn.cli.terminal import note, quiet
+
+if TYPE_CHECKING:
+    from setrnn import Tagger
 
 
 def train(
-    data: Data,
-    out: ModelOut,
-    reading: TreeReading,
-    training: TrainingOptions,
+    data: options.Data,
+    out: options.ModelOut,
+    reading: options.TreeReading,
+    training: options.TrainingOptions,
     method: Annotated[
         str | None,
         option(
@@ -26,7 +30,7 @@ def train(
     jobs: Annotated[
         int | None,
         option(
-            "Without --method, the networks to train at a time on a CPU.",
+            "How many networks to train at once on a CPU, without --method.",
             "N",
             min=1,
             default="one per core, at most 4",
@@ -35,14 +39,16 @@ def train(
 ) -> None:
     """Train a model and write its folder: the best one within a time budget, or one system.
 
-    Without --method, this trains classical systems, then the networks that fit the time, and mixes
-    them with weights chosen on the valid part. The table shows what each gives there. If DATA has
-    no valid part, a tenth of train is set aside for it, up to a quarter of few documents.
-    Checkpoints, logs and members are kept in OUT.run. Several GPUs train one network: torchrun
-    --nproc-per-node N -m setrnn train DATA --method NAME --out MODEL.
+    Without --method, this trains classical systems, then the networks that the time allows, and
+    mixes them with weights chosen on the valid part. A table shows what each gives there.
+
+    If DATA has no valid part, a tenth of train is set aside for it, or up to a quarter if there are
+    few documents. Checkpoints, logs and members are kept in OUT.run.
+
+    Several GPUs train one network by torchrun --nproc-per-node N -m setrnn train DATA --method NAME
+    --out MODEL.
     """
     from setrnn.model.devices import n_cores  # they load torch, which the help does not need
-    from setrnn.models.card import summarise
     from setrnn.tagging.learn.member_candidates import MOST_JOBS
     from setrnn.training.ranks import connected
 
@@ -59,14 +65,20 @@ def train(
             on_progress=on_progress,
             **training.arguments(),
         )
-    if not ranks.is_first:
-        return
-    note(f"Wrote {out}")
+    if ranks.is_first:
+        note(f"Wrote {out}")
+        show_training(tagger)
+
+
+def show_training(tagger: Tagger) -> None:
+    """Print what a trained model gives on the valid part."""
+    from setrnn.models.card import summarise  # it loads torch, which the help does not need
+
+    if "mixture" in tagger.notes:
+        show_members(tagger.notes["mixture"])
     if "automatic" in tagger.notes:
-        if "mixture" in tagger.notes:
-            stdout.print(members_table(tagger.notes["mixture"]))
         for line in summarise(tagger):
             note(line)
     elif valid := tagger.notes.get("valid"):
         title = f"On the valid part, by rule {valid['rule']}"
-        stdout.print(measures_table(title, {tagger.method: valid}))
+        show_measures(title, {tagger.method: valid})

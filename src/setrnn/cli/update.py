@@ -2,50 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import setrnn
-from setrnn.cli.options import Device, Model, Reading, argument, option
+from setrnn.cli import options
+from setrnn.cli.options import argument, option
 from setrnn.cli.progress import terminal_progress
-from setrnn.cli.tables import change_table
-from setrnn.cli.terminal import note, stdout
-from setrnn.data.cache import Source
-from setrnn.data.read import BadRows, ReadOptions
-from setrnn.errors import DataError
+from setrnn.cli.tables import show_measures
+from setrnn.cli.terminal import note
+from setrnn.metrics import MEASURES
 
 
 def update(
-    model: Model,
+    model: options.Model,
     new: Annotated[
         list[str],
         argument(
             "NEW",
-            "The new documents with labels: a file, several, a folder of files, hf:NAME, or an "
-            "export of the page.",
+            "The new documents with labels: files, a folder of files, hf:NAME, or an export of the "
+            "page of setrnn serve.",
         ),
     ],
     out: Annotated[Path, option("The model folder to write; not MODEL itself.")],
-    reading: Reading,
+    reading: options.Reading,
     data: Annotated[
         list[str] | None,
         option(
-            "The documents that MODEL was trained on; may be repeated. Their fields have the "
-            "names given for NEW, or the usual ones. Without them, old knowledge may be lost.",
+            "The documents that MODEL was trained on, without which it may forget what they teach. "
+            "They are read as NEW is. May be repeated.",
             "OLD",
         ),
     ] = None,
     settings: Annotated[
         list[str] | None,
         option(
-            "Change one setting of the further training, such as training.epochs=5; may be "
+            "Change one setting of the further training, such as training.epochs=5. May be "
             "repeated.",
             "KEY=VALUE",
             "--set",
         ),
     ] = None,
-    device: Device = "auto",
+    device: options.Device = "auto",
 ) -> None:
     """Update a model with new documents and labels, without training from the beginning.
 
@@ -59,26 +58,28 @@ def update(
         tagger = setrnn.update(
             model,
             reading.source(new),
-            data=_old_source(reading, data) if data else None,
+            data=reading.source(data) if data else None,
             out=out,
             settings=settings or [],
             device=device,
             on_progress=on_progress,
         )
     note(f"Wrote {out}")
-    stdout.print(change_table(tagger.notes["updated"], tagger.rule_or_own(None)))
+    _show_change(tagger.notes["updated"], tagger.rule_or_own(None))
 
 
-def _old_source(reading: Reading, data: list[str]) -> Source:
-    """Read old documents by the given names of fields or, if they have none, by the usual names."""
-    source = reading.source(data)
-    usual = replace(source, options=ReadOptions(encoding=source.options.encoding))
-    return usual if not _can_read(source) and _can_read(usual) else source
-
-
-def _can_read(source: Source) -> bool:
-    try:
-        next(source.open().require("train").read(BadRows(source.on_bad_row)), None)
-    except DataError:
-        return False
-    return True
+def _show_change(found: Mapping[str, Any], rule: str) -> None:
+    """Print the measures of a model before and after its update, on old and on new documents."""
+    rows, seen = {}, []
+    for kind, row in found["scores"].items():
+        for when, values in row.items():
+            share = values["share_trained_on"]
+            if share > 0:
+                seen.append(f"{when} on {kind} documents: {share:.0%}")
+            rows[f"{found['n_measured'][kind]:,} {kind}, {when}{'*' * (share > 0)}"] = values
+    caption = f"* Too good: the model was trained on some of these documents ({'; '.join(seen)})."
+    measures = {
+        key: name for key, name in MEASURES.items() if all(key in row for row in rows.values())
+    }
+    title = f"On valid documents, by rule {rule}"
+    show_measures(title, rows, measures, caption if seen else "")

@@ -128,7 +128,7 @@ def _list_members(notes: Mapping[str, Any], rule: str) -> list[str]:
 
 def _is_cross_fitted(notes: Mapping[str, Any]) -> bool:
     """Return whether a mixture was weighed on the training documents, by cross-validation."""
-    return notes.get("mixture", {}).get("split") == "train"
+    return bool(notes.get("mixture", {}).get("split") == "train")
 
 
 def _tabulate(notes: Mapping[str, Any]) -> dict[str, Mapping[str, float]]:

@@ -11,11 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
+from setrnn.config import Config
 from setrnn.data.ragged import Ragged
 from setrnn.data.text_hashes import NOTHING, Hashes
+from setrnn.methods import Method
 from setrnn.systems.candidates import (
     Floats,
     Floats32,
@@ -26,7 +30,10 @@ from setrnn.systems.candidates import (
     widen,
 )
 from setrnn.systems.known import Known
-from setrnn.systems.system import System
+from setrnn.systems.system import Arrays, System
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 def choose_folds(text_hashes: Hashes, n_folds: int, seed: int) -> Ints:
@@ -67,7 +74,7 @@ class CrossFitted(System):
     ) -> SetCandidates:
         """Find the most probable sets of each document."""
         place, row = np.zeros((2, len(tokens)), dtype=np.int64)
-        parts = []
+        parts: list[SetCandidates] = []
         for system, own, rows in self._split(tokens):
             place[rows], row[rows] = len(parts), np.arange(len(rows))
             some = None if known is None else known.take(rows)
@@ -80,6 +87,27 @@ class CrossFitted(System):
         for system, own, rows in self._split(tokens):
             found[rows] = system.set_log_probs(own, label_sets[rows])
         return found
+
+    def marginals(self, tokens: Ragged, candidates: SetCandidates | None = None) -> Floats32:
+        """Return p(label | document), (n, L)."""
+        parts = [(system.marginals(own), rows) for system, own, rows in self._split(tokens)]
+        found = np.zeros((len(tokens), parts[0][0].shape[1]), dtype=np.float32)
+        for marginals, rows in parts:
+            found[rows] = marginals
+        return found
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the weights of the system that was trained on all documents: only it is saved."""
+        return self.whole.arrays()
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:
+        """Raise TypeError: the systems of the folds are not saved."""
+        raise TypeError("the systems of folds are not saved")
+
+    def check_sizes(self, n_tokens: int, n_labels: int) -> None:
+        """Raise ValueError if the weights are for another vocabulary or other labels."""
+        self.whole.check_sizes(n_tokens, n_labels)
 
     def _split(self, tokens: Ragged) -> Iterator[tuple[System, Ragged, Ints]]:
         """Yield the system of each fold with documents, their own tokens, and their rows."""

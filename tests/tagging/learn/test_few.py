@@ -27,8 +27,8 @@ def train_few(tmp_path, monkeypatch):
     return run
 
 
-def instance_f1(tagger, examples):
-    found = tagger.tag([each.text for each in examples])
+def instance_f1(tagger, examples, found=None):
+    found = found or tagger.tag([each.text for each in examples])
     truth = [each.labels for each in examples]
     predicted = [each.labels for each in found]
     return evaluate_label_sets(truth, predicted, tagger.labels.names).instance_f1
@@ -56,19 +56,18 @@ def test_few_documents_give_more_than_the_best_constant_set(train_few, n_documen
     assert not tagger.notes.get("warnings")
 
 
-def test_labels_without_relation_to_the_texts_give_the_constant_set_and_a_warning(
+def test_texts_that_say_nothing_give_the_best_constant_set_and_a_warning(
     train_few, notes, tmp_path
 ):
     random = np.random.default_rng(1)
-    kinds = random.choice(2, 300, p=[0.3, 0.7])
     rows = [
-        (f"word{random.integers(50)} word{random.integers(50)}", (("c",), ("a", "b"))[kind])
-        for kind in kinds
+        (f"word{random.integers(50)} word{random.integers(50)}", ("a", "b") if each else ("c",))
+        for each in random.random(2_200) < 0.7
     ]
     tagger = train_few(rows[:200], out=tmp_path / "model")
-    test = [Example("", *row, ()) for row in rows[200:]]
-    train = [Example("", *row, ()) for row in rows[:200]]
-    assert instance_f1(tagger, test) >= best_constant(train, test) - 0.03
+    train, test = ([Example("", *row, ()) for row in part] for part in (rows[:200], rows[200:]))
+    found = tagger.tag([each.text for each in test], limits=setrnn.Limits(free=True))
+    assert instance_f1(tagger, test, found) >= best_constant(train, test) - 0.02
     assert any("learned little or nothing" in text for text in notes.warnings)
     assert "learned little or nothing" in (tmp_path / "model" / "README.md").read_text()
 
