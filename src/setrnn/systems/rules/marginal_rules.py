@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,9 @@ from setrnn.systems.candidates import (
     list_columns,
     sum_over_sets,
 )
+from setrnn.systems.closure import close_sets
 from setrnn.systems.limits import SetLimits
 from setrnn.systems.rules.choice import Choice
-from setrnn.systems.rules.closed_sets import close_by_sum
 from setrnn.systems.true_marginals import TrueMarginals
 
 OVER_HALF = np.nextafter(0.5, 1.0)
@@ -87,11 +88,12 @@ def choose_by_margin(margins: npt.NDArray[Any], limits: SetLimits) -> Ids:
     """Return the set (n, S) with the largest sum of margins (n, L) among those that fit."""
     if limits.only_seen and limits.seen is not None:
         return limits.seen.best(margins, 1)[0][:, 0]
-    if limits.is_free:
-        return close_by_sum(list_columns(margins >= 0), margins, limits)
     ranked = limits.rank(margins)
-    n_wanted = np.clip((ranked >= 0).sum(axis=1), limits.min_labels, limits.max_labels)
-    return close_by_sum(list_columns(_mark_largest(ranked, n_wanted)), margins, limits)
+    is_chosen = ranked >= 0
+    if not limits.is_free:
+        n_wanted = np.clip(is_chosen.sum(axis=1), limits.min_labels, limits.max_labels)
+        is_chosen = _mark_largest(ranked, n_wanted)
+    return close_sets(list_columns(is_chosen), limits, partial(sum_over_sets, margins))
 
 
 def _mark_largest(values: npt.NDArray[Any], n_wanted: Ints) -> Bools:
