@@ -25,7 +25,6 @@ from setrnn.systems.products import ProductCandidates, most_probable_products
 from setrnn.systems.rules import (
     RULES,
     count_candidates,
-    count_completions,
     find_rule,
 )
 from setrnn.systems.rules.choice import Choice
@@ -204,8 +203,6 @@ def test_rules_ask_for_as_many_sets_as_they_need():
         assert count_candidates(rule, needed_by_calibration=20) == 20
     is_limited = Limits(min_labels=1).for_labels(LABELS, None)
     assert count_candidates(RULES["set"], 2, is_limited) == count_candidates() > 2
-    assert count_completions(3) > count_candidates()
-    assert count_completions(999) == 999
 
 
 def test_an_unknown_rule_is_refused_with_the_nearest():
