@@ -13,7 +13,6 @@ from brute_force_sequences import (
     tiny_network,
 )
 from setrnn.model.dropout import draw_from
-from setrnn.search.beam_search import search_sequences
 
 EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
 
@@ -174,16 +173,3 @@ def test_sgm_sees_all_labels_by_the_probability_they_had():
         chosen, mean = decoder.gate.seen[step][:, 0].chunk(2, dim=1)
         torch.testing.assert_close(chosen, vectors[label].expand_as(chosen))
         torch.testing.assert_close(mean, log_probs[step - 1].exp() @ vectors)
-
-
-@EVERY_DECODER
-def test_a_search_sees_the_weights_as_they_are_now(decoder):
-    network, other = tiny_network(decoder), tiny_network(decoder, seed=1)
-    search_sequences(network.decoder, network.encode(batch_of()), 50, 50)
-    network.load_state_dict(other.state_dict())
-    found, expected = (
-        search_sequences(each.decoder, each.encode(batch_of()), 50, 50).log_probs
-        for each in (network, other)
-    )
-    torch.testing.assert_close(found, expected)
-    search_sequences(network.decoder, network.double().encode(batch_of()), 50, 50)

@@ -109,10 +109,10 @@ def test_searches_on_a_cpu_agree_with_the_steps(settings):
     decoder, encoding = encoded(**settings)
     B = len(TEXTS)
     state, previous = decoder.start(encoding), torch.full((B, 1), 4)
-    shared, documents = decoder.prepare_rows(), torch.arange(B)
+    documents = torch.arange(B)
     rows = tuple(each[:, 0] for each in state)
     for label in (4, 2, 0):
         previous = torch.full((B, 1), label)
         found, state = decoder.step(encoding, state, previous)
-        others, rows = decoder.step_rows(encoding, shared, documents, rows, previous[:, 0])
+        others, rows = decoder.step_rows(encoding, documents, rows, previous[:, 0])
         torch.testing.assert_close(found[:, 0], others)

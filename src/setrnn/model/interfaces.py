@@ -209,15 +209,12 @@ class RowDecoder(Decoder, Protocol):
 
     computes_rows: ClassVar[bool]
 
-    def prepare_rows(self) -> State:
-        """Compute from the weights what the steps of all rows share."""
-
     def step_rows(
-        self, encoding: Encoding, shared: State, documents: Tensor, state: State, previous: Tensor
+        self, encoding: Encoding, documents: Tensor, state: State, previous: Tensor
     ) -> tuple[Tensor, State]:
         """Return log-probabilities (R, V) after the previous labels (R,), and the state (R, ...).
 
-        `documents` (R,) is the document of each row, `shared` what `prepare_rows` computed.
+        `documents` (R,) is the document of each row.
         """
 
 

@@ -22,7 +22,6 @@ from setrnn.model.evidence import (
     make_evidence,
 )
 from setrnn.model.interfaces import Encoding
-from setrnn.model.weight_products import keep_products
 from setrnn.model.wide import WideEvidence
 from setrnn.model.windows import encode_windows, find_window
 from setrnn.progress import OnProgress, ignore_progress
@@ -112,7 +111,6 @@ def rebuild_network(weights: Mapping[str, Tensor], config: Config, decoder: str 
         if name in weights and weights[name].dtype != each.dtype:
             raise ValueError(f"{name} has values of type {weights[name].dtype}, not {each.dtype}")
     network.load_state_dict(dict(weights), assign=True)
-    keep_products(network)
     return network.eval()
 
 

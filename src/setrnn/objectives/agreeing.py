@@ -5,7 +5,6 @@ a set; what is maximised is log of the sum of p(set) w(set) over the sets that a
 weight of a set is 1 unless labels are forgotten (`setrnn.data.unknown`).
 
 - Independent labels: exactly, label by label.
-- Order-free decoders: by the lattice of sets, a lower bound that is exact in a wide search.
 - All others: over the sets that a search for completions finds, each by the objective itself.
 """
 
@@ -24,9 +23,10 @@ from setrnn.model.dropout import without_dropout
 from setrnn.model.interfaces import Decoder, Encoding, Independent
 from setrnn.objectives import exact_set
 from setrnn.objectives.objective import LabelSets, Objective
-from setrnn.search.agreeing_sums import MOST_ADDED, agreeing_log_prob
 from setrnn.search.set_search import find_agreeing_sets, mark_labels
 from setrnn.search.subset_sums import NOTHING
+
+MOST_ADDED = 8  # labels that are added to those given
 
 
 def sum_agreeing(
@@ -65,11 +65,7 @@ def sum_agreeing(
     if len(others):
         rows = send(others, log_weights.device)
         some, given, weights = encoding.rows(rows), label_sets.labels[rows], log_weights[rows]
-        if objective is exact_set.objective:
-            width = max(n_orders // 2, 2)
-            values.append(agreeing_log_prob(decoder, some, given, weights, width))
-        else:
-            values.append(sum_found(objective, decoder, some, given, weights, n_orders))
+        values.append(sum_found(objective, decoder, some, given, weights, n_orders))
     if not values:
         return encoding.summary.sum() * torch.zeros(1, device=log_weights.device)
     return torch.cat(values)
@@ -100,7 +96,8 @@ def sum_found(
     n_orders: int,
 ) -> Tensor:
     """Sum over the sets that a search for completions finds, a lower bound: (B,)."""
-    n_sets = max(round(sqrt(n_orders)), 2)  # with as many orders of each: as many in all
+    # With as many orders of each set, as many in all. An exact sum has no orders.
+    n_sets = n_orders if objective is exact_set.objective else max(round(sqrt(n_orders)), 2)
     most = given.shape[1] + MOST_ADDED
     with without_dropout(decoder):
         sets, is_set = find_agreeing_sets(decoder, encoding, given, log_weights, n_orders, most)

@@ -49,14 +49,11 @@ class PrefixTree:
         self.decoder, self.encoding = decoder, encoding
         documents = torch.arange(len(encoding.memory))
         state = tuple(each[:, 0] for each in decoder.start(encoding))
-        self._weights = decoder.prepare_rows()
         previous = torch.full_like(documents, decoder.n_labels)
         self.levels = [self._compute(documents, documents, state, previous)]
 
     def _compute(self, keys: Tensor, documents: Tensor, state: State, previous: Tensor) -> _Level:
-        log_probs, state = self.decoder.step_rows(
-            self.encoding, self._weights, documents, state, previous
-        )
+        log_probs, state = self.decoder.step_rows(self.encoding, documents, state, previous)
         return _Level(keys, documents, log_probs, state)
 
     @torch.no_grad()

@@ -143,8 +143,16 @@ def find_agreeing_sets(
 ) -> tuple[Tensor, Tensor]:
     """Find the sets of largest weighted probability that agree with what is known.
 
-    The arguments are those of `agreeing_sums.agreeing_log_prob`. Returns distinct sets (B, G, S),
-    padded with -1, and whether each is one, (B, G). The set of the given labels is the first.
+    Returns distinct sets (B, G, S), padded with -1, and whether each is one, (B, G). The set of the
+    given labels is the first.
+
+    Args:
+        decoder: gives log-probabilities, one step at a time.
+        encoding: the documents.
+        given: the labels that a set must contain, (B, R), padded with -1.
+        log_weights: log w of each label, (B, L): 0 for given labels, -inf for absent ones.
+        n_sets: the number of sets beside that of the given labels, and the width of the search.
+        max_labels: the largest number of labels in a set, at least R.
     """
     found = _propose(decoder, encoding, given, log_weights == -torch.inf, n_sets, max_labels)
     sets, is_distinct = distinct_sets(found)  # (B, K, S)

@@ -222,19 +222,14 @@ class SetCandidates:
         empty = np.where(size == 0, weights, 0.0).sum(axis=1)
         if marginals is None:
             return LabelSizeProbs(labels, probs, empty)
-        mass = self.missing_mass() + empty - self.empty_probs()
+        mass = self.missing_mass()
         of_labels = np.take_along_axis(marginals, np.maximum(labels, 0), axis=1)
         excess = (np.where(labels >= 0, of_labels, 0.0) - probs.sum(axis=2)).clip(0)
         missing = size_probs_of_missing(np.where(mass[:, None] > LEAST_MISSING, excess, 0.0), mass)
         Z = max(Z, missing.shape[2])
         probs = np.pad(probs, ((0, 0), (0, 0), (0, Z - probs.shape[2])))
         probs[:, :, : missing.shape[2]] += missing
-        return LabelSizeProbs(labels, probs, self.empty_probs())
-
-    def empty_probs(self) -> Floats:
-        """Return p(empty set), 0 where it is no candidate: (n,)."""
-        is_empty = (self.labels < 0).all(axis=2)
-        return np.asarray(np.where(is_empty, np.exp(self.log_probs), 0.0).sum(axis=1))
+        return LabelSizeProbs(labels, probs, empty)
 
     def log_probs_of(self, label_sets: Ids) -> Floats:
         """Return log p of given sets (n, G, S), packed: (n, G), NaN if a set is not a candidate."""

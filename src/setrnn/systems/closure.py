@@ -1,10 +1,11 @@
 """Sets of label ids that are closed: with each label, they contain all labels above it."""
 
-# S labels of the largest set, L labels, A labels above a label
+# n documents, K candidates, G sets per document, S labels of the largest set, L labels, A labels
+# above a label
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +13,21 @@ import numpy as np
 
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary
-from setrnn.systems.candidates import Bools, Ids, list_distinct, pack_labels
+from setrnn.systems.candidates import (
+    Bools,
+    Floats,
+    Ids,
+    Ints,
+    SetCandidates,
+    join_sets,
+    list_distinct,
+    pack_labels,
+    rank_sets,
+)
+from setrnn.systems.limits import SetLimits, set_keys
+
+# Sets (n, G, S) of the documents to the value of each, (n, G).
+RateSets = Callable[[Ids], Floats]
 
 
 @dataclass(frozen=True)
@@ -46,9 +61,9 @@ class Closure:
         return found
 
     @cached_property
-    def inner(self) -> list[int]:
-        """The labels that are above another."""
-        return [label for label, own in enumerate(self.below) if own]
+    def depths(self) -> Ints:
+        """The number of labels above each label, (L,)."""
+        return np.asarray((self.above >= 0).sum(axis=1))
 
     def ids_above(self, label: int) -> list[int]:
         """Return the labels above a label."""
@@ -85,14 +100,58 @@ class Closure:
             found &= is_there | (wanted < 0)
         return found
 
-    def order(self, labels: Sequence[int]) -> list[int]:
-        """Sort labels so that each comes after those above it; otherwise their order is kept."""
-        left, done, found = list(labels), set[int](), list[int]()
-        wanted = set(left)
-        while left:
-            is_free = [not (wanted - done).intersection(self.ids_above(each)) for each in left]
-            ready = [each for each, free in zip(left, is_free, strict=True) if free]
-            found += ready
-            done.update(ready)
-            left = [each for each, free in zip(left, is_free, strict=True) if not free]
+
+def close_sets(
+    chosen: Ids, limits: SetLimits, rate: RateSets, candidates: Ids | None = None
+) -> Ids:
+    """Return the best closed sets found, (n, S), given the best sets that need not be closed.
+
+    Each set is closed. Then its labels, the lowest first, are removed with those below them if
+    that makes the set better. In a tree this gives the largest sum of values of labels. The result
+    competes with the chosen set without the labels that lack one above, and with `candidates`
+    (n, K, S).
+    """
+    closure = limits.closure
+    if closure is None or closure.fit(chosen).all():
+        return chosen
+    smallest = np.array([limits.smallest_set()], dtype=np.int32).repeat(len(chosen), axis=0)
+    found = [_remove_branches(closure.close(chosen), limits, closure, rate)]
+    found += [closure.prune(chosen), smallest]
+    proposed = join_sets([each[:, None] for each in found])
+    if candidates is not None:
+        proposed = join_sets([proposed, candidates])
+    values = np.where(limits.fit(proposed), rate(proposed), -np.inf)
+    return pack_labels(proposed[np.arange(len(proposed)), values.argmax(axis=1)])
+
+
+def _remove_branches(sets: Ids, limits: SetLimits, closure: Closure, rate: RateSets) -> Ids:
+    """Remove labels, with those below them, from closed sets (n, S) while that is better."""
+    depths = np.where(sets >= 0, closure.depths[sets], -1)
+    lowest_first = np.argsort(-depths, axis=1, kind="stable")
+    sets = np.take_along_axis(sets, lowest_first, axis=1)
+    is_below = sets[:, :, None] == sets[:, None]  # (n, S, S) a label, and one at or below it
+    for column in closure.above.T:
+        is_below |= sets[:, :, None] == column[sets][:, None]
+    is_below &= (sets >= 0)[:, :, None]
+    for place in range(sets.shape[1]):
+        without = np.where(is_below[:, place], -1, sets)
+        values = rate(np.stack([sets, without], axis=1))  # (n, 2)
+        is_better = (values[:, 1] > values[:, 0]) | ((sets >= 0).sum(1) > limits.max_labels)
+        is_better &= ~np.isin(sets[:, place], limits.required)
+        is_better &= (without >= 0).sum(axis=1) >= limits.min_labels
+        sets = np.where(is_better[:, None], without, sets)
+    return sets
+
+
+def close_candidates(
+    found: SetCandidates, closure: Closure, set_log_probs: RateSets
+) -> SetCandidates:
+    """Add to each candidate the labels above its own; the system is asked for the log p."""
+    if closure.fit(found.labels).all():
         return found
+    labels = closure.close(found.labels)
+    keys = set_keys(labels, len(closure.above))
+    is_repeat = np.tril(keys[:, :, None] == keys[:, None], -1).any(axis=2)
+    is_set = (found.log_probs > -np.inf) & ~is_repeat
+    log_probs = np.where(is_set, set_log_probs(labels), -np.inf)
+    return SetCandidates(*rank_sets(labels, log_probs))

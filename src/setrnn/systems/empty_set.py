@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy  # scipy.special is imported where it is first used
+import scipy  # its submodules are imported where they are first used
 
 from setrnn.data.batches import even_rows
 from setrnn.systems.candidates import Floats, Floats32, Ids, join_sets, log_sigmoid, rank_sets
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 EMPTY_SHIFT = "empty_shift"  # the name of its array
 NEVER = -np.inf  # the shift of a model whose sets all have a label
-LARGEST_SHIFT, N_HALVINGS = 60.0, 60
+MOST_LOG_ODDS = 60.0
 LEAST_VALID, MOST_DOCUMENTS = 20, 1_000  # documents that the shift is fitted on
 
 
@@ -67,22 +67,20 @@ def fit_empty_shift(log_empty: Floats, share: float) -> float:
         share: the share of the training documents that have no label.
 
     Example:
-        >>> fit_empty_shift(np.log([0.5, 0.5]), 0.5)
-        0.0
+        >>> round(fit_empty_shift(np.log([0.5, 0.5]), 0.9), 3)
+        2.197
         >>> fit_empty_shift(np.log([0.5, 0.9]), 0.0)
         -inf
     """
     if share <= 0:
         return NEVER
     log_odds = log_empty - _log_not_empty(log_empty)
-    low, high = -LARGEST_SHIFT, LARGEST_SHIFT
-    for _ in range(N_HALVINGS):  # the mean increases with the shift
-        middle = (low + high) / 2
-        mean = float(scipy.special.expit(log_odds + middle).mean())
-        if mean == share:
-            return middle
-        low, high = (middle, high) if mean < share else (low, middle)
-    return (low + high) / 2
+    log_odds = log_odds.clip(-MOST_LOG_ODDS, MOST_LOG_ODDS)
+
+    def exceed(shift: float) -> float:
+        return float(scipy.special.expit(log_odds + shift).mean()) - share
+
+    return float(scipy.optimize.brentq(exceed, -2 * MOST_LOG_ODDS, 2 * MOST_LOG_ODDS))
 
 
 def pack_shift(shift: float) -> Floats:

@@ -17,9 +17,9 @@ from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, nearest_name
 from setrnn.systems.candidates import Bools, Floats, Ids, Ints
-from setrnn.systems.closure import Closure
 
 if TYPE_CHECKING:
+    from setrnn.systems.closure import Closure
     from setrnn.systems.dependencies import Dependencies
 
 # The weight of log p(set) beside the value of a set, such as its expected F1: a set that is half as
@@ -206,12 +206,6 @@ class SetLimits:
         is_any_size = self.min_labels == 0 and self.max_labels == self.n_labels
         return is_any_size and bool(self.is_allowed.all()) and not self.only_seen
 
-    @property
-    def has_sizes(self) -> bool:
-        """Whether the number of labels is limited by more than the allowed and required ones."""
-        n_allowed = int(self.is_allowed.sum())
-        return self.min_labels > len(self.required) or self.max_labels < n_allowed
-
     def with_seen_sets(self, seen_sets: Ragged | None, only_seen: bool) -> SetLimits:
         """Add the label sets of training that fit."""
         if seen_sets is None or not len(seen_sets):
@@ -258,7 +252,7 @@ class SetLimits:
         others = np.flatnonzero(self.is_allowed)
         others = others[~np.isin(others, self.required)]  # ids descend in frequency
         if self.closure is not None and self.min_labels > len(self.required):
-            others = np.array(self.closure.order(others.tolist()))
+            others = others[np.argsort(self.closure.depths[others], kind="stable")]
         return [*self.required.tolist(), *others[: self.min_labels - len(self.required)].tolist()]
 
 

@@ -17,7 +17,7 @@ from setrnn.search.lattice import rank_by_exact, search_sets
 from setrnn.search.set_search import ScoredSets
 from setrnn.search.subset_sums import EXACT_UP_TO, MOST_LABELS, set_log_prob_by_subsets
 from setrnn.systems.candidates import SetCandidates, rank_sets
-from setrnn.systems.known import Known, make_completions
+from setrnn.systems.known import Known
 from setrnn.systems.neural import Rows
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import MANY_SETS
@@ -45,17 +45,9 @@ class OrderFreeSystem(RecurrentSystem):
         """
         if source != "sets":
             return super().candidates(tokens, n_sets, source)
-        if known is None:
-            return self._search(tokens, n_sets)
-        # Documents without known labels are searched as always.
-        is_free = ~((known.present >= 0).any(1) | (known.absent >= 0).any(1))
-        free, bound = np.flatnonzero(is_free), np.flatnonzero(~is_free)
-        parts = [
-            self._search(tokens.take(free), n_sets),
-            self._completions(tokens.take(bound), known.take(bound)),
-        ]
-        joined = SetCandidates.concatenate(parts, max(2 * self.config.search.beam_width, n_sets))
-        return make_completions(joined.take(np.argsort(np.concatenate([free, bound]))), known)
+        if known is not None:
+            return self._completions(tokens, known)
+        return self._search(tokens, n_sets)
 
     def _search(self, tokens: Ragged, n_sets: int) -> SetCandidates:
         """Search, and compute the exact probabilities of the best sets."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,9 +14,9 @@ import numpy as np
 from setrnn.data.example import KnownLabels
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, nearest_name
+from setrnn.systems.closure import close_candidates
 from setrnn.systems.known import Known, check_known, given_known, known_log_prob
-from setrnn.systems.rules import count_completions
-from setrnn.systems.rules.closed_sets import keep_closed
+from setrnn.systems.rules import MANY_COMPLETIONS
 from setrnn.tagging.prediction import Completion, name_set
 
 if TYPE_CHECKING:
@@ -78,11 +79,11 @@ def complete_tokens(
 ) -> Iterator[Completion]:
     """Complete a batch of documents by the most probable sets that agree with known labels."""
     system, labels, known = tagger.system, tagger.labels, encode_known(tagger, rows, n_before)
-    found = system.candidates(tokens, count_completions(top), known=check_known(known, ["sets"]))
+    found = system.candidates(
+        tokens, max(top, MANY_COMPLETIONS), known=check_known(known, ["sets"])
+    )
     if (closure := tagger.kept_closure) is not None:
-        found = keep_closed(
-            found, closure, lambda rows, sets: system.set_log_probs(tokens.take(rows), sets)
-        )
+        found = close_candidates(found, closure, partial(system.set_log_probs, tokens))
     given = given_known(found)
     log_probs, mass = given.log_probs, np.exp(known_log_prob(found))
     is_known = known.is_present(len(labels)) | known.is_absent(len(labels))

@@ -1,28 +1,10 @@
 import numpy as np
 import pytest
 
-from choices import as_sets, choice_of, choose_sets, random_distributions
-from setrnn.errors import ConfigError
 from setrnn.systems.rules import marginal_rules
 from setrnn.systems.rules.marginal_rules import (
-    Thresholds,
     choose_thresholds,
-    find_best_threshold,
-    find_best_thresholds,
 )
-
-THRESHOLDS = Thresholds(0.3, np.array([0.1, 0.2, 0.4, 0.7]))
-
-
-def chosen_sets(rule, choice):
-    return as_sets(choose_sets(rule, choice)[0])
-
-
-@pytest.mark.parametrize("rule", ["micro-f1", "label-f1"])
-def test_without_thresholds_the_way_to_get_them_is_told(rule):
-    with pytest.raises(ConfigError, match="setrnn calibrate MODEL VALID") as error:
-        chosen_sets(rule, choice_of(random_distributions(3)))
-    assert "\n" not in str(error.value)
 
 
 def problem(seed, n=60, n_labels=5, decimals=None):
@@ -68,19 +50,6 @@ def test_without_labels_or_documents_half_is_taken(n):
     found = choose_thresholds(np.zeros((n, 3), np.float32), np.zeros((n, 3), bool))
     assert found.common == 0.5
     assert found.by_label.tolist() == [0.5] * 3
-
-
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("skill", [0.0, 0.3, 5.0])
-def test_the_best_threshold_is_found_without_sorting_all(seed, skill):
-    """With and without skill, with ties, with few and with many true labels."""
-    rng = np.random.default_rng(seed)
-    is_true = rng.random(3_000) < (0.002, 0.02, 0.3)[seed % 3]
-    log_odds = skill * is_true + rng.normal(size=3_000) - 2
-    probs = (1 / (1 + np.exp(-log_odds))).astype(np.float32)
-    probs = np.round(probs, 2) if seed % 2 else probs
-    expected = find_best_thresholds(probs[None], is_true[None], 0.0)[0]
-    np.testing.assert_array_equal(find_best_threshold(probs, is_true), expected)
 
 
 def test_thresholds_of_labels_in_parts_are_those_of_all_at_once(monkeypatch):

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
 
 from setrnn.config import ModelSettings
-from setrnn.model.decoders.rnn import log_softmax, output_weights, score_outputs, sum_steps
+from setrnn.model.decoders.rnn import log_softmax, score_outputs, sum_steps
 from setrnn.model.devices import without_values
 from setrnn.model.dropout import Dropout
 from setrnn.model.interfaces import Encoding, State
 from setrnn.model.layouts import Subsets
-from setrnn.model.weight_products import WeightProducts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -80,8 +78,6 @@ class OrderFreeDecoder(nn.Module):
         self.output = nn.Linear(units, self.n_labels + 1)
         self.to_label_space = nn.Linear(units, dimensions) if settings.label_output else None
         self.dropout = Dropout(settings.dropout)
-        self._products = WeightProducts()
-        self._output_products = WeightProducts()
 
     @classmethod
     def from_weights(
@@ -95,36 +91,34 @@ class OrderFreeDecoder(nn.Module):
     def start(self, encoding: Encoding) -> State:
         """Return the state of the empty set, with one beam per document: (B, 1, ...).
 
-        It holds the sum of document and labels with what phi makes of it, the number of labels,
-        and their marks.
+        It holds the sum of document and labels, the number of labels, and their marks.
         """
-        both = self._with_phi(self.document(encoding.summary))[:, None]  # (B, 1, 2 H)
-        size = torch.zeros(both.shape[:2], dtype=torch.long, device=both.device)
-        is_used = both.new_zeros(*size.shape, self.n_labels + 1, dtype=torch.bool)
-        return both, size, is_used
+        together = self.document(encoding.summary)[:, None]  # (B, 1, H)
+        size = torch.zeros(together.shape[:2], dtype=torch.long, device=together.device)
+        is_used = together.new_zeros(*size.shape, self.n_labels + 1, dtype=torch.bool)
+        return together, size, is_used
 
     def step(self, encoding: Encoding, state: State, previous: Tensor) -> tuple[Tensor, State]:
         """Return log-probabilities (B, K, V) after the previous labels (B, K), and the state."""
-        both, size, is_used = state
+        together, size, is_used = state
         # The input n_labels means no label yet and adds nothing.
-        both = both + self._find_values(encoding, previous)
+        values = self.pool(self.dropout(self.labels(previous)))
+        together = together + values * (previous < self.n_labels)[..., None]
         size = size + (previous < self.n_labels)
         is_used = is_used.scatter(-1, previous[..., None], True)
         is_used[..., self.n_labels] = False
         blocks = [(previous.shape[0], previous.shape[1])]
-        together, of_phi = both.flatten(0, 1).chunk(2, dim=1)
-        logits, _ = self._logits(together, size.flatten(), encoding, blocks, of_phi)
-        return log_softmax(logits.view(is_used.shape), is_used), (both, size, is_used)
+        logits, _ = self._logits(together.flatten(0, 1), size.flatten(), encoding, blocks)
+        return log_softmax(logits.view(is_used.shape), is_used), (together, size, is_used)
 
     def after(self, encoding: Encoding, subsets: Subsets) -> Tensor:
         """Return log-probabilities after each of many sets, in one call: (N, V)."""
         ordered = encoding.rows(subsets.documents)
-        of_documents = self._with_phi(self.document(ordered.summary))  # (B, 2 H)
+        of_documents = self.document(ordered.summary)  # (B, H)
         of_labels = self._sum_values(encoding, subsets)
-        both = of_documents.index_select(0, subsets.rows) + of_labels  # (N, 2 H)
-        together, of_phi = both.chunk(2, dim=1)
+        together = of_documents.index_select(0, subsets.rows) + of_labels  # (N, H)
         size = subsets.is_member.sum(1)
-        logits, _ = self._logits(together, size, ordered, subsets.blocks, of_phi)
+        logits, _ = self._logits(together, size, ordered, subsets.blocks)
         return log_softmax(logits, subsets.used_labels(self.n_labels))
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
@@ -169,38 +163,12 @@ class OrderFreeDecoder(nn.Module):
         values: Tensor = self.pool(self.dropout(vectors))
         return nn.functional.pad(values, (0, 0, 0, 1))
 
-    def _find_values(self, encoding: Encoding, labels: Tensor) -> Tensor:
-        """Return what some labels add to the state, and what phi makes of it: (..., 2 H)."""
-        if self._has_table(encoding):
-            return nn.functional.embedding(labels, self._values_with_phi())
-        values = self._with_phi(self.pool(self.dropout(self.labels(labels))))
-        return values * (labels < self.n_labels)[..., None]
-
-    def _has_table(self, encoding: Encoding) -> bool:
-        """Return whether to compute the values of all labels: not if there are many, each time."""
-        return encoding.shortlist is None or self._products.will_keep
-
     def _sum_values(self, encoding: Encoding, subsets: Subsets) -> Tensor:
-        """Return what the labels of each subset add to the state together: (N, 2 H)."""
-        if self._has_table(encoding):
-            return subsets.sum_labels(self._values_with_phi())
+        """Return what the labels of each subset add to the state together: (N, H)."""
+        if encoding.shortlist is None and subsets.labels.is_cuda:  # which waits for nothing
+            return subsets.sum_labels(self._values())
         own, labels = torch.unique(subsets.labels, return_inverse=True)
-        return replace(subsets, labels=labels).sum_labels(
-            self._with_phi(self._values(self.labels(own)))
-        )
-
-    def _values_with_phi(self) -> Tensor:
-        """Return what each label adds to the state, and what phi makes of it: (V, 2 H)."""
-        weights = (self.labels.weight, self.pool.weight, self.phi.weight)
-        return self._products.get(weights, lambda: (self._with_phi(self._values()),))[0]
-
-    def _with_phi(self, values: Tensor) -> Tensor:
-        """Add to values (..., H) what phi makes of them: (..., 2 H).
-
-        Both are linear: the sums over many sets need few products.
-        """
-        weight = self.phi.weight[:, -values.shape[-1] :]
-        return torch.cat((values, linear(values, weight)), dim=-1)
+        return replace(subsets, labels=labels).sum_labels(self._values(self.labels(own)))
 
     def _logits(
         self,
@@ -208,24 +176,18 @@ class OrderFreeDecoder(nn.Module):
         size: Tensor,
         encoding: Encoding,
         blocks: Sequence[tuple[int, int]],
-        of_phi: Tensor | None = None,
     ) -> tuple[Tensor, list[Tensor]]:
         """Score the outputs after sets, given their sums (N, H) and sizes (N,): (N, V).
 
-        A block holds documents with equally many sets each. What phi makes of the sums, (N, H),
-        may be known. Returns also the attention of the last layer, per block.
+        A block holds documents with equally many sets each. Returns also the attention of the last
+        layer, per block.
         """
         size = size.clamp(max=self.sizes.num_embeddings - 1)
         state = together + self.sizes(size)
         context, weights = state, [state]
         for layer in self.layers:
             state, context, weights = layer(state, encoding, blocks)
-        features = torch.cat((context, self.dropout(state)), dim=1)
-        if of_phi is None:
-            features = self.phi(torch.cat((features, together), dim=1))
-        else:
-            weight = self.phi.weight[:, : features.shape[1]]
-            features = linear(features, weight, self.phi.bias) + of_phi
+        features = self.phi(torch.cat((context, self.dropout(state), together), dim=1))
         features = self.dropout(features.tanh())
         if encoding.shortlist is not None:
             return self._score_shortlists(features, encoding, blocks), weights
@@ -263,12 +225,6 @@ class OrderFreeDecoder(nn.Module):
         if to_label_space is None:
             weight = nn.functional.embedding(listed, output.weight)
             return features, weight, output.bias[listed]
-        if self._products.will_keep:
-            sources = [*output.parameters(), *to_label_space.parameters(), vectors]
-            weight, bias = self._output_products.get(
-                sources, lambda: output_weights(output, to_label_space, vectors)
-            )
-            return features, nn.functional.embedding(listed, weight), bias[listed]
         # Two products per output are cheaper than one table of all labels.
         both = torch.cat((features, to_label_space(features)), dim=1)
         weights = [nn.functional.embedding(listed, each) for each in (output.weight, vectors)]

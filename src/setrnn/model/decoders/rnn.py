@@ -19,7 +19,6 @@ from setrnn.model.devices import without_values
 from setrnn.model.dropout import Dropout
 from setrnn.model.interfaces import Encoding, State
 from setrnn.model.layouts import Prefixes, Steps
-from setrnn.model.weight_products import WeightProducts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -66,7 +65,6 @@ class RNNDecoder(nn.Module):
         self.stop = nn.Parameter(torch.zeros(1, dimensions)) if has_stop else None
         self.has_repeats = settings.repeats
         self.dropout = Dropout(settings.dropout)
-        self._products = WeightProducts()
 
     @classmethod
     def from_weights(
@@ -93,46 +91,19 @@ class RNNDecoder(nn.Module):
         logits = add_evidence(self._phi(context, hidden[-1], inputs), encoding)
         return self._log_softmax(logits, is_used), (*hidden, is_used)
 
-    def prepare_rows(self) -> State:
-        """Compute from the weights what the steps of all rows share.
-
-        These are the first layer's products of the label vectors, (V, 3 H), and the weight and
-        bias of the outputs.
-        """
-        vectors, label_space = self.labels.weight, self.to_label_space
-        of_inputs = _layer_weights(self.gru, "ih", 0)
-
-        def multiply() -> State:
-            inputs = linear(vectors, *of_inputs)
-            return inputs, *output_weights(self.output, label_space, self._output_vectors())
-
-        outputs = [*self.output.parameters()]
-        outputs += [] if label_space is None else label_space.parameters()
-        outputs += [] if self.stop is None else [self.stop]
-        return self._products.get((vectors, *of_inputs, *outputs), multiply)
-
     def step_rows(
-        self, encoding: Encoding, shared: State, documents: Tensor, state: State, previous: Tensor
+        self, encoding: Encoding, documents: Tensor, state: State, previous: Tensor
     ) -> tuple[Tensor, State]:
-        """Return log-probabilities (R, V) after the previous labels (R,), and the state (R, ...).
-
-        It is without dropout.
-        """
-        of_labels, weight, bias = shared
+        """Return log-probabilities (R, V) after previous labels (R,), and the state (R, ...)."""
         *hidden, is_used = state
         is_used = self._mark_used(is_used, previous)
-        gates = of_labels[previous]  # (R, 3 H)
-        after: list[Tensor] = []
-        for layer, before in enumerate(hidden):
-            if layer:
-                gates = linear(after[-1], *_layer_weights(self.gru, "ih", layer))
-            after.append(_gru_step(gates, before, *_layer_weights(self.gru, "hh", layer)))
-        context = self._context_of_rows(encoding, documents, after[-1])  # (R, M)
-        together = torch.cat((context, after[-1], self.labels(previous)), dim=-1)
-        logits = linear(self.phi(together).tanh_(), weight, bias)
+        inputs = self.dropout(self.labels(previous))  # (R, D)
+        hidden = self._advance(inputs, hidden)
+        context = self._context_of_rows(encoding, documents, hidden[-1])  # (R, M)
+        logits = self._phi(context, hidden[-1], inputs)
         if encoding.evidence is not None:
             logits += encoding.evidence[documents]
-        return self._log_softmax(logits, is_used), (*after, is_used)
+        return self._log_softmax(logits, is_used), (*hidden, is_used)
 
     def _context_of_rows(self, encoding: Encoding, documents: Tensor, hidden: Tensor) -> Tensor:
         """Attend to the words of each row's document: (R, M)."""
@@ -246,14 +217,13 @@ class RNNDecoder(nn.Module):
         return hidden.view(-1, layers, self.gru.hidden_size).transpose(0, 1).contiguous()
 
     def _advance(self, inputs: Tensor, hidden: Sequence[Tensor]) -> list[Tensor]:
-        """Advance every layer by one step: inputs (B, K, D), hidden states (B, K, H)."""
-        B, K, _ = inputs.shape
-        below = inputs.flatten(0, 1)
+        """Advance every layer by one step: inputs (..., D), hidden states (..., H)."""
+        below = inputs.flatten(0, -2)
         after = []
         for layer, state in enumerate(hidden):
             below = self.dropout(below) if layer else below
-            below = torch.gru_cell(below, state.flatten(0, 1), *_cell_weights(self.gru, layer))
-            after.append(below.view(B, K, -1))
+            below = torch.gru_cell(below, state.flatten(0, -2), *_cell_weights(self.gru, layer))
+            after.append(below.view(state.shape))
         return after
 
     def _attention(self, encoding: Encoding, query: Tensor) -> Tensor:
@@ -355,16 +325,6 @@ def _cell_weights(gru: nn.GRU, layer: int) -> list[Tensor]:
     """Return the weights of a layer in the order in which torch expects them."""
     names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     return [getattr(gru, f"{name}_l{layer}") for name in names]
-
-
-def _gru_step(gates: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Return the state (R, H) after inputs whose products (R, 3 H) are known: `torch.gru_cell`."""
-    of_input = gates.chunk(3, dim=1)
-    reset, update, new = linear(hidden, weight, bias).chunk(3, dim=1)
-    reset = reset.add_(of_input[0]).sigmoid_()
-    update = update.add_(of_input[1]).sigmoid_()
-    new = new.mul_(reset).add_(of_input[2]).tanh_()
-    return (hidden - new).mul_(update).add_(new)
 
 
 def _gru_cell(of_input: Tensor, hidden: Tensor, of_hidden: Tensor) -> Tensor:

@@ -49,18 +49,6 @@ LEAST_GUESS = 0.05  # smaller probabilities of unknown labels are taken as 0
 
 
 @dataclass(frozen=True)
-class ChainCandidates(SetCandidates):
-    """The best sets that a beam found, and the exact probability of the empty set."""
-
-    of_documents = (*SetCandidates.of_documents, "empty")
-    empty: Floats  # (n,)
-
-    def empty_probs(self) -> Floats:
-        """Return p(empty set), also where it is no candidate: (n,)."""
-        return self.empty
-
-
-@dataclass(frozen=True)
 class ClassifierChain(ClassicalSystem):
     """p(set) = product over l of p(y_l | x, y_1 .. y_{l-1}), frequent labels first."""
 
@@ -108,8 +96,8 @@ class ClassifierChain(ClassicalSystem):
     def find_sets(self, logits: Floats32, n_sets: int, known: Known | None = None) -> SetCandidates:
         """Search the chain with a beam, for all documents at once.
 
-        The probabilities are exact; sets outside the beam are missed. The whole beam is returned,
-        whatever `n_sets` is. All beams follow the known labels.
+        The probabilities are exact; sets outside the beam are missed. The whole beam and the empty
+        set are returned, whatever `n_sets` is. All beams follow the known labels.
         """
         n, n_labels = logits.shape
         closed = None if known is None else _close(known, n_labels)
@@ -120,20 +108,16 @@ class ClassifierChain(ClassicalSystem):
             label_probs[:, label] = beams.mean_prob(log_odds)
             closed_now = None if closed is None else closed[:, :, label]
             beams = beams.extend(label, log_odds, self.beam_width, closed_now)
-        labels, log_probs = beams.labels, beams.log_probs
         # without labels before it, a label has the log-odds of the features alone
         log_empty = log_empty_of(logits)
-        if self.empty_shift != 0:
-            labels, log_probs = shift_candidates(
-                labels, log_probs, log_empty, self.empty_shift, known
-            )
-            total = log_total(log_empty, self.empty_shift)
-            label_probs = np.minimum(label_probs / np.exp(total)[:, None], 1.0).astype(np.float32)
-            log_empty = log_empty + self.empty_shift - total
+        labels, log_probs = shift_candidates(
+            beams.labels, beams.log_probs, log_empty, self.empty_shift, known
+        )
         if known is not None:
             return make_completions(SetCandidates(labels, log_probs), known)
-        empty = np.exp(log_empty)
-        return ChainCandidates(pack_labels(labels), log_probs, empty, label_probs=label_probs)
+        total = np.exp(log_total(log_empty, self.empty_shift))[:, None]
+        label_probs = np.minimum(label_probs / total, 1.0).astype(np.float32)
+        return SetCandidates(pack_labels(labels), log_probs, label_probs=label_probs)
 
     def score_sets(self, logits: Floats32, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1.

@@ -140,8 +140,3 @@ def count_candidates(
     is_open = limits is None or limits.is_open
     needs_best_only = rule is not None and rule.needs_best_only and is_open
     return max(top, needed_by_calibration, 1 if needs_best_only else MANY_SETS)
-
-
-def count_completions(top: int = 1) -> int:
-    """Return how many sets to ask a system for if labels are known and `top` sets are shown."""
-    return max(top, MANY_COMPLETIONS)

@@ -25,9 +25,6 @@ from setrnn.systems.limits import SetLimits
 if TYPE_CHECKING:
     from setrnn.systems.rules.marginal_rules import Thresholds
 
-# With more labels that are above others, those less likely than .001 may count as impossible.
-MOST_INNER = 128
-
 # Rows (m,) of documents and sets (m, G, S) of them to log p, (m, G).
 SetLogProbs = Callable[[Ints, Ids], Floats]
 
@@ -66,10 +63,7 @@ class Choice:
     @cached_property
     def label_size_probs(self) -> LabelSizeProbs:
         """p(label in the set, size of the set), also for labels that the limits may require."""
-        closure, also = self.limits.closure, self.limits.smallest_set()
-        if closure is not None and len(closure.inner) <= MOST_INNER:
-            also = [*dict.fromkeys([*also, *closure.inner])]
-        return self.candidates.label_size_probs(self.n_labels, also)
+        return self.candidates.label_size_probs(self.n_labels, self.limits.smallest_set())
 
     @cached_property
     def fits(self) -> Bools:

@@ -10,28 +10,29 @@ expected F1 of the empty set is p(empty).
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from setrnn.systems.candidates import Floats, Ids, LabelSizeProbs, list_columns
+from setrnn.systems.closure import close_sets
 from setrnn.systems.limits import SeenSets, SetLimits
 from setrnn.systems.rules.choice import Choice
-from setrnn.systems.rules.closed_sets import find_largest_f1, replace_rows
 
 
 def choose(choice: Choice) -> Ids:
-    """Return the set of highest expected F1 per document, (n, S): exact, given its candidates."""
-    limits, closure = choice.limits, choice.limits.closure
+    """Return the set of highest expected F1 per document, (n, S): exact, given its candidates.
+
+    Of closed sets, it is the best one found.
+    """
+    limits = choice.limits
     if not choice.n_labels:
         return np.full((len(choice.candidates), 1), -1, dtype=np.int32)
     probs = choice.label_size_probs
     if limits.only_seen and limits.seen is not None:
         return _find_best_seen(probs, limits.seen, choice.n_labels)
     found = find_best(probs, limits)
-    if closure is None:
-        return found
-    rows = np.flatnonzero(~closure.fit(found))
-    parts = zip(probs.labels[rows], probs.probs[rows], probs.empty[rows], found[rows], strict=True)
-    return replace_rows(found, rows, [find_largest_f1(*part, limits, closure) for part in parts])
+    return close_sets(found, limits, partial(rate, choice), choice.candidates.labels)
 
 
 def rate(choice: Choice, label_sets: Ids) -> Floats:

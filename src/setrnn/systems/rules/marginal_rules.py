@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.errors import ConfigError
 from setrnn.systems.candidates import (
     Bools,
     Floats,
@@ -25,16 +25,15 @@ from setrnn.systems.candidates import (
     list_columns,
     sum_over_sets,
 )
+from setrnn.systems.closure import close_sets
 from setrnn.systems.limits import SetLimits
 from setrnn.systems.rules.choice import Choice
-from setrnn.systems.rules.closed_sets import close_by_sum
 from setrnn.systems.true_marginals import TrueMarginals
 
 OVER_HALF = np.nextafter(0.5, 1.0)
 # Chosen by fitting on one half of valid and measuring on the other: docs/rules.md.
 EXPECTED_WEIGHT = 0.5
 PAIRS_AT_ONCE = 2**20  # of documents and labels
-KEPT_PER_TRUE = 4  # probabilities that are sorted for each true label
 NO_THRESHOLDS = (
     "Rule '{rule}' needs thresholds, and this model has none. Choose them on documents with true "
     "labels: setrnn calibrate MODEL VALID"
@@ -87,11 +86,12 @@ def choose_by_margin(margins: npt.NDArray[Any], limits: SetLimits) -> Ids:
     """Return the set (n, S) with the largest sum of margins (n, L) among those that fit."""
     if limits.only_seen and limits.seen is not None:
         return limits.seen.best(margins, 1)[0][:, 0]
-    if limits.is_free:
-        return close_by_sum(list_columns(margins >= 0), margins, limits)
     ranked = limits.rank(margins)
-    n_wanted = np.clip((ranked >= 0).sum(axis=1), limits.min_labels, limits.max_labels)
-    return close_by_sum(list_columns(_mark_largest(ranked, n_wanted)), margins, limits)
+    is_chosen = ranked >= 0
+    if not limits.is_free:
+        n_wanted = np.clip(is_chosen.sum(axis=1), limits.min_labels, limits.max_labels)
+        is_chosen = _mark_largest(ranked, n_wanted)
+    return close_sets(list_columns(is_chosen), limits, partial(sum_over_sets, margins))
 
 
 def _mark_largest(values: npt.NDArray[Any], n_wanted: Ints) -> Bools:
@@ -104,8 +104,7 @@ def _mark_largest(values: npt.NDArray[Any], n_wanted: Ints) -> Bools:
 
 
 def _thresholds(choice: Choice) -> Thresholds:
-    if choice.thresholds is None:
-        raise ConfigError(NO_THRESHOLDS.format(rule="micro-f1' or 'label-f1"))
+    assert choice.thresholds is not None, "a model without thresholds is refused before"
     return choice.thresholds
 
 
@@ -122,7 +121,7 @@ def choose_thresholds(
     n, n_labels = marginals.shape if pairs is None else pairs.shape
     if not is_label.any() or not (marginals > 0).any():
         return Thresholds(0.5, np.full(n_labels, 0.5))
-    common = find_best_threshold(marginals.reshape(-1), is_label.reshape(-1))
+    common = float(find_best_thresholds(marginals.reshape(1, -1), is_label.reshape(1, -1))[0])
     n_at_once = max(PAIRS_AT_ONCE // n, 1)
     by_label = np.full(n_labels, np.nan)
     for start in range(0, n_labels, n_at_once):
@@ -136,49 +135,25 @@ def choose_thresholds(
     return Thresholds(common, np.where(np.isfinite(by_label), by_label, common))
 
 
-def find_best_threshold(probs: npt.NDArray[Any], is_true: Bools) -> float:
-    """Return the threshold of best F1 over all (m,); NaN if all probabilities are 0.
-
-    Only the largest probabilities are sorted. If k of them pass, F1 is at most
-    2 n_true / (k + n_true), which rules out the others once a larger F1 is found.
-    """
-    n_true = np.array([[is_true.sum()]], dtype=np.float64)
-    n_kept = KEPT_PER_TRUE * int(n_true[0, 0])
-    while 0 < n_kept < len(probs):
-        is_kept = probs >= np.partition(probs, -n_kept)[-n_kept]
-        next_prob = probs.max(initial=0, where=~is_kept)
-        kept = np.append(probs[is_kept], next_prob).astype(probs.dtype)
-        thresholds, f1 = _find_best(kept[None], np.append(is_true[is_kept], False)[None], n_true, 0)
-        if f1[0] >= 2 * n_true[0, 0] / (len(kept) + n_true[0, 0]):
-            return float(thresholds[0])
-        n_kept *= KEPT_PER_TRUE
-    return float(find_best_thresholds(probs[None], is_true[None], 0.0)[0])
-
-
-def find_best_thresholds(probs: npt.NDArray[Any], is_true: Bools, expected_weight: float) -> Floats:
+def find_best_thresholds(
+    probs: npt.NDArray[Any], is_true: Bools, expected_weight: float = 0.0
+) -> Floats:
     """Return the threshold of best F1 per row (R, m); NaN if all probabilities are 0.
 
-    It is halfway between the smallest probability that passes and the next one.
+    It is halfway between the smallest probability that passes and the next one. True labels count
+    together with those that the probabilities expect, by a weight.
     """
     n_true = is_true.sum(axis=1, keepdims=True).astype(np.float64)
-    return _find_best(probs, is_true, n_true, expected_weight)[0]
-
-
-def _find_best(
-    probs: npt.NDArray[Any], is_true: Bools, n_true: Floats, expected_weight: float
-) -> tuple[Floats, Floats]:
-    """Return the best thresholds and their F1, given the number that are true in each row."""
     order = np.argsort(-probs, axis=1)  # equal ones pass together: their order is free
     values = np.take_along_axis(probs, order, axis=1).astype(np.float64)
     n_hits = np.take_along_axis(is_true, order, axis=1).cumsum(axis=1, dtype=np.float64)
     n_passed = np.arange(1, values.shape[1] + 1, dtype=np.float64)
-    if expected_weight:
-        n_hits += expected_weight * values.cumsum(axis=1)
-        n_true = n_true + expected_weight * values.sum(axis=1, keepdims=True)
+    n_hits += expected_weight * values.cumsum(axis=1)
+    n_true += expected_weight * values.sum(axis=1, keepdims=True)
     f1 = 2 * n_hits / ((1 + expected_weight) * n_passed + n_true)
     below = np.concatenate([values[:, 1:], np.zeros((len(values), 1))], axis=1)
     f1[values == below] = -1  # equal probabilities pass together; 0 never passes
     best = f1.argmax(axis=1)
     rows = np.arange(len(values))
     halfway = (values[rows, best] + below[rows, best]) / 2
-    return np.where(f1[rows, best] >= 0, halfway, np.nan), f1[rows, best]
+    return np.where(f1[rows, best] >= 0, halfway, np.nan)
