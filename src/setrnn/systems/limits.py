@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from setrnn.systems.closure import Closure
     from setrnn.systems.dependencies import Dependencies
 
-# The weight of log p(set) beside the value of a set, such as its expected F1: a set that is half as
-# probable must be better by .02. Chosen by benchmarks/plausible.py.
-PLAUSIBLE = 0.03
+# The weight of log p(set) beside the value of a set, such as its expected F1, for a model without a
+# calibration: a calibration chooses it.
+PLAUSIBLE = 0.01
 _MAX_SCORES = 1 << 24  # documents x seen sets in memory at once
 
 

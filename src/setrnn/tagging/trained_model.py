@@ -28,7 +28,7 @@ from setrnn.models.folder import CALIBRATION, SavedModel, load_model, save_model
 from setrnn.models.hub import open_place, require_folder
 from setrnn.systems.closure import Closure
 from setrnn.systems.dependencies import Dependencies
-from setrnn.systems.limits import PLAUSIBLE, Limits, SeenSets, SetLimits
+from setrnn.systems.limits import Limits, SeenSets, SetLimits
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.predicting import documents_at_once
 from setrnn.systems.registry import choose_rule, find_system
@@ -194,7 +194,7 @@ class TrainedModel:
         is_free = rule is not None if asked.free is None else asked.free
         if is_free or not len(self.labels):  # without labels, there is only the empty set
             return found
-        return replace(found, plausible=PLAUSIBLE, dependencies=self.dependencies)
+        return replace(found, plausible=self.fitted.plausible, dependencies=self.dependencies)
 
     def with_hierarchy(self, parents: Parents | None, *, keeps_closed: bool = True) -> Self:
         """Return the same model with a hierarchy of its labels; None for none.

@@ -33,6 +33,7 @@ from setrnn.tagging.trust.acceptance import (
     reliability,
 )
 from setrnn.tagging.trust.labels import fit_label_curves
+from setrnn.tagging.trust.plausible import choose_weight
 from setrnn.tagging.trust.saved import MIN_DOCUMENTS, Calibration
 from setrnn.tagging.trust.sets import Scaling, fit_scaling, held_out
 
@@ -356,6 +357,10 @@ class CalibrationDocuments:
             label_curves=curves,
             label_acceptance=label_acceptance,
             share_trained_on=self.share_trained_on,
+        )
+        fitted = replace(tagger, calibration=calibration)
+        calibration = replace(
+            calibration, plausible=choose_weight(fitted, self.tokens, self.label_sets)
         )
         fitted = replace(tagger, calibration=calibration)
         predicted = {rule: self._predict(fitted, rule) for rule in targets}

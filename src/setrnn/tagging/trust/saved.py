@@ -13,6 +13,7 @@ import numpy as np
 
 from setrnn.errors import ModelError
 from setrnn.systems.candidates import Floats32, Ids
+from setrnn.systems.limits import PLAUSIBLE
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.trust.acceptance import Acceptance, LabelAcceptance, as_plain
 from setrnn.tagging.trust.labels import LabelCurves
@@ -33,6 +34,7 @@ class Calibration:
     label_curves: LabelCurves | None = None
     label_acceptance: LabelAcceptance | None = None
     share_trained_on: float = 0.0  # of these documents; 0 if the model was trained on few
+    plausible: float = PLAUSIBLE  # the weight of log p(set) in default predictions
 
     def scaling_of(self, rule: str, source: str) -> Scaling | None:
         """Return the scaling of a rule: its own, or that of its source; None if there is none."""
@@ -73,6 +75,7 @@ class Calibration:
                 _build(LabelCurves, values["label_curves"]),
                 _build(LabelAcceptance, values["label_acceptance"]),
                 values["share_trained_on"],
+                float(values["plausible"]),
             )
             of_labels = [
                 *([found.thresholds.by_label] if found.thresholds else ()),
