@@ -7,11 +7,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
+SMALL = (  # a network that trains in seconds
+    "vectors.source=none", "vectors.dimensions=32", "model.encoder_units=32",
+    "model.decoder_units=32", "model.decoder_layers=1", "model.wide=off", "search.beam_width=6",
+    "training.epochs=3",
+)  # fmt: skip
 
 
 def make_parser(about: str | None) -> argparse.ArgumentParser:
@@ -82,3 +87,17 @@ class Worker:
     def close(self) -> None:
         """End the process."""
         self.process.communicate(timeout=60)
+
+
+def cpu_seconds(
+    command: Sequence[str | Path], environment: Mapping[str, str] | None = None
+) -> float:
+    """Run a command without its output; return the CPU time that it took."""
+    before = os.times()
+    subprocess.run(
+        command, check=True, env=os.environ | dict(environment or {}),
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    after = os.times()
+    user = after.children_user - before.children_user
+    return user + after.children_system - before.children_system

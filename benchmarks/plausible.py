@@ -25,7 +25,7 @@ from setrnn.systems.predicting import BatchSearch
 from setrnn.systems.rules import RULES
 from setrnn.tagging.documents import open_documents
 from setrnn.tagging.prediction import name_labels
-from setrnn.tagging.tagger import count_for_all
+from setrnn.tagging.tagger import count_by_source
 
 WEIGHTS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.1)
 UNLIKELY = 0.01
@@ -69,7 +69,9 @@ def measure(model: str, data: str, chosen: argparse.Namespace) -> list[dict[str,
 
     rows = [describe(truth, "truth", np.ones(len(truth)))]
     how = tagger.resolve(chosen.rule, chosen.candidates)
-    searches = [BatchSearch(tagger.system, batch.tokens, count_for_all([how])) for batch in batches]
+    searches = [
+        BatchSearch(tagger.system, batch.tokens, count_by_source([how])) for batch in batches
+    ]
     for weight in WEIGHTS:
         limits = how.limits
         if weight:
