@@ -235,3 +235,11 @@ def watch(world, notes, trap):
 
     os.fsync = fsync
     sys.addaudithook(hook)
+
+
+def descendants(pid):
+    """The processes that a process has started, and those that they have."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    for child in children.read_text().split() if children.exists() else ():
+        yield int(child)
+        yield from descendants(int(child))

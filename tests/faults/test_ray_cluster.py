@@ -4,13 +4,16 @@ import multiprocessing
 import os
 import signal
 import time
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from children import descendants
 
 import setrnn
 from setrnn.errors import DataError
+from setrnn.tagging.ray_cluster import LOCAL_ONLY
 
 N_FILES, N_ROWS = 3, 400
 
@@ -26,8 +29,24 @@ def wait_for_files(folder, n_files, process):
         time.sleep(0.05)
 
 
+def listening_addresses(pids):
+    """The addresses, as the kernel writes them, at which processes accept connections."""
+    found = set()
+    for pid in pids:
+        places = Path(f"/proc/{pid}/fd").iterdir()
+        sockets = {str(each.readlink()) for each in places if each.is_symlink()}
+        for table in ("tcp", "tcp6"):
+            rows = Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
+            for _, local, _, state, *rest in map(str.split, rows):
+                if state == "0A" and f"socket:[{rest[5]}]" in sockets:
+                    found.add(local.partition(":")[0])
+    return found
+
+
 @pytest.mark.faults
-def test_rows_are_written_once_after_a_kill(taggers, tmp_path):
+def test_rows_are_written_once_after_a_kill(taggers, tmp_path, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "192.0.2.1:6379")  # is not contacted
+    monkeypatch.setenv(LOCAL_ONLY, "0")  # ray may be imported before `connect` is called
     ray = pytest.importorskip("ray")
     taggers["br"].save(tmp_path / "model")
     (tmp_path / "in").mkdir()
@@ -41,6 +60,9 @@ def test_rows_are_written_once_after_a_kill(taggers, tmp_path):
     process.join()
     try:
         done = tag(tmp_path)
+        addresses = listening_addresses(descendants(os.getpid()))
+        assert addresses <= {"0100007F", "0000000000000000FFFF00000100007F"}  # 127.0.0.1
+        assert addresses
         table = pq.read_table(tmp_path / "tags/rows")
         assert done.n_documents == table.num_rows == N_FILES * N_ROWS
         assert len(set(table["row_hash"].to_pylist())) == N_FILES * N_ROWS

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from children import descendants
 from commands import TINY
 
 import setrnn
@@ -58,13 +59,6 @@ def kill_worker(cluster):
     assert workers
     for pid in workers:
         os.kill(pid, signal.SIGKILL)
-
-
-def descendants(pid):
-    children = Path(f"/proc/{pid}/task/{pid}/children")
-    for child in children.read_text().split() if children.exists() else ():
-        yield int(child)
-        yield from descendants(int(child))
 
 
 def command_of(pid):

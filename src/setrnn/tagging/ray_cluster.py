@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import platform
 import socket
 from collections.abc import Iterable
@@ -11,7 +12,8 @@ from pathlib import Path
 import setrnn
 from setrnn.errors import ConfigError
 
-LOCAL = "local"
+LOCAL, LOOPBACK = "local", "127.0.0.1"
+LOCAL_ONLY = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # if 0, Ray listens on the loopback interface only
 MIN_CPUS = 3  # for Ray Data: a worker, the filter of a resumed run, and reading and writing
 SECONDS_TO_ANSWER = 5.0
 MAX_RETRIES = 4  # of work whose worker or node is lost
@@ -20,8 +22,11 @@ MAX_RETRIES = 4  # of work whose worker or node is lost
 def connect(address: str) -> None:
     """Connect to a cluster by its address: "auto" for that of this machine, "local" to start one.
 
-    A started one listens on the loopback interface only. Raises ConfigError if there is none.
+    A started one listens on the loopback interface only, and never joins what RAY_ADDRESS names.
+    Raises ConfigError if there is none.
     """
+    if address == LOCAL:
+        os.environ[LOCAL_ONLY] = "0"  # Ray reads it when it is imported
     try:
         import ray
     except ImportError:
@@ -34,7 +39,7 @@ def connect(address: str) -> None:
     options: dict[str, object] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address == LOCAL:
         options |= {
-            "_node_ip_address": "127.0.0.1",
+            "_node_ip_address": LOOPBACK,
             "include_dashboard": False,
             "num_cpus": max(MIN_CPUS, n_cores()),
         }
@@ -42,6 +47,12 @@ def connect(address: str) -> None:
         ray.init(address=address, **options)  # "local" also ignores RAY_ADDRESS
     except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         raise _no_cluster(address) from error
+    if address == LOCAL and ray.util.get_node_ip_address() != LOOPBACK:
+        ray.shutdown()
+        raise ConfigError(
+            "Ray was imported before and would listen on all network interfaces. Do not import it "
+            f"before, or set {LOCAL_ONLY}=0."
+        )
 
 
 def _check_address(address: str) -> None:
