@@ -81,17 +81,22 @@ NOT_TO_PREDICT = [
 ]
 
 
-@pytest.mark.parametrize("method", ["set-rnn-exact", "br-support"])
+@pytest.mark.parametrize("method", ["set-rnn-exact", "br", "br-support", "pcc"])
 def test_predicting_imports_only_what_it_needs(taggers, method, tmp_path):
+    """Without torch, where the model has no network, and with the same probabilities as with it."""
     taggers[method].save(tmp_path / "model")
-    file = tmp_path / "one.jsonl"
-    file.write_text('{"text": "The ski race was cancelled."}\n')
+    file, out, text = tmp_path / "one.jsonl", tmp_path / "out.jsonl", "The ski race was cancelled."
+    file.write_text(json.dumps({"text": text}))
     command = [sys.executable, "-c", LISTED, "predict", str(tmp_path / "model"), str(file)]
-    command += ["--out", str(tmp_path / "out.jsonl"), "--device", "cpu"]
+    command += ["--out", str(out), "--device", "cpu"]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     code, modules = json.loads(result.stderr.splitlines()[-1])
     assert code == 0
     assert not {*NOT_TO_PREDICT}.intersection(modules)
+    assert ("torch" in modules) == (method == "set-rnn-exact")
+    assert {"id": "one-1", **taggers[method].tag([text])[0].as_dict()} == json.loads(
+        out.read_text()
+    )
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ def test_ctrl_c_stops_in_one_line(setrnn, corpus, tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("setrnn.systems.classical.br.fit_logistic", interrupt)
+    monkeypatch.setattr("setrnn.systems.classical.logistic.fit_logistic", interrupt)
     result = setrnn("train", corpus, "--method", "br", "--out", tmp_path / "m")
     assert result.code == 130
     assert result.err.splitlines()[-1].startswith("Stopped. No")

@@ -6,8 +6,8 @@ import signal
 import pytest
 from tiny_runs import N_TRAIN, same_bits
 
+from setrnn.data.disk import select_prefix
 from setrnn.errors import ConfigError, StoppedError
-from setrnn.model.network import select_prefix
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.training.keeper import BEST
 from setrnn.training.run_folder import (

@@ -25,9 +25,8 @@ from setrnn.comparison.sequences import (
     order_entropies,
 )
 from setrnn.config import Config, settings_hash, to_dict
-from setrnn.data.batches import even_rows
 from setrnn.data.prepared import Prepared
-from setrnn.data.ragged import Ragged
+from setrnn.data.ragged import Ragged, even_rows
 from setrnn.errors import TrainingError
 from setrnn.methods import Method, find_method
 from setrnn.progress import OnProgress, Progress, ignore_progress

@@ -12,9 +12,8 @@ import numpy.typing as npt
 from scipy.special import entr, softmax
 
 from setrnn.comparison.records import LabelSets, SetSums
-from setrnn.data.batches import even_rows
 from setrnn.data.prepared import Prepared, PreparedSplit
-from setrnn.data.ragged import Ragged
+from setrnn.data.ragged import Ragged, even_rows
 from setrnn.systems.candidates import Ids, ScoredSet
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.recurrent import RecurrentSystem

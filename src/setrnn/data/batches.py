@@ -157,18 +157,6 @@ def make_batch(tokens: Ragged, labels: Ragged | None, rows: npt.NDArray[np.int64
     )
 
 
-def even_rows(n_rows: int, n_taken: int) -> npt.NDArray[np.int64]:
-    """Return evenly spaced rows, in ascending order; all of them if there are no more.
-
-    Example:
-        >>> even_rows(9, 3).tolist(), even_rows(2, 3).tolist()
-        ([0, 4, 8], [0, 1])
-    """
-    spaced = np.linspace(0, n_rows - 1, min(n_taken, n_rows))
-    rows: npt.NDArray[np.int64] = spaced.round().astype(np.int64)
-    return rows
-
-
 def training_batches(
     lengths: npt.NDArray[np.int64],
     set_sizes: npt.NDArray[np.int64],

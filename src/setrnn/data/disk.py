@@ -10,10 +10,10 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from setrnn.errors import BusyError, DataError
 from setrnn.progress import log
@@ -21,6 +21,7 @@ from setrnn.progress import log
 MAX_TRIES = 20
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # only writing causes them; others: reading too
 _TEMPORARY = re.compile(r"\..+\.setrnn-(?P<host>[0-9a-f]{6})-(?P<pid>\d+)-[0-9a-f]{8}")
+Array = TypeVar("Array")  # of NumPy or torch
 
 
 @contextmanager
@@ -297,3 +298,10 @@ def _beside(target: Path) -> Path:
 
 def _previous(target: Path) -> Path:
     return target.with_name(f".{target.name}.previous")
+
+
+def select_prefix(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the arrays of a file whose names have a prefix, without it."""
+    return {
+        name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)
+    }

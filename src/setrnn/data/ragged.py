@@ -161,3 +161,15 @@ class Ragged:
         is_filled = positions < stops[:, None]
         matrix[is_filled] = self.values[positions[is_filled]]
         return matrix
+
+
+def even_rows(n_rows: int, n_taken: int) -> npt.NDArray[np.int64]:
+    """Return evenly spaced rows, in ascending order; all of them if there are no more.
+
+    Example:
+        >>> even_rows(9, 3).tolist(), even_rows(2, 3).tolist()
+        ([0, 4, 8], [0, 1])
+    """
+    spaced = np.linspace(0, n_rows - 1, min(n_taken, n_rows))
+    rows: npt.NDArray[np.int64] = spaced.round().astype(np.int64)
+    return rows

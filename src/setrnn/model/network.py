@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from setrnn.config import Config
 from setrnn.data.batches import Batch
+from setrnn.data.disk import select_prefix
 from setrnn.data.prepared import Prepared
 from setrnn.model.decoders import find_decoder
 from setrnn.model.devices import without_values
@@ -25,8 +26,6 @@ from setrnn.model.interfaces import Encoding
 from setrnn.model.wide import WideEvidence
 from setrnn.model.windows import encode_windows, find_window
 from setrnn.progress import OnProgress, ignore_progress
-
-Weights = TypeVar("Weights")  # tensors or arrays
 
 
 class Network(nn.Module):
@@ -112,10 +111,3 @@ def rebuild_network(weights: Mapping[str, Tensor], config: Config, decoder: str 
             raise ValueError(f"{name} has values of type {weights[name].dtype}, not {each.dtype}")
     network.load_state_dict(dict(weights), assign=True)
     return network.eval()
-
-
-def select_prefix(prefix: str, weights: Mapping[str, Weights]) -> dict[str, Weights]:
-    """Return the weights whose names have a prefix, without it."""
-    return {
-        name.removeprefix(prefix): each for name, each in weights.items() if name.startswith(prefix)
-    }

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy  # its submodules are imported where they are first used
 
-from setrnn.data.batches import even_rows
+from setrnn.data.ragged import even_rows
 from setrnn.systems.candidates import Floats, Floats32, Ids, join_sets, log_sigmoid, rank_sets
 
 if TYPE_CHECKING:

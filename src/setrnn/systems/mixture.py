@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.config import Config, MixtureConfig
+from setrnn.data.disk import select_prefix
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.joint import split_rows
 from setrnn.methods import METHODS, Method
-from setrnn.model.network import select_prefix
 from setrnn.systems.candidates import (
     Bools,
     Floats,

@@ -6,21 +6,14 @@ from typing import Any
 
 from setrnn.errors import ConfigError
 from setrnn.methods import Method
-from setrnn.model.decoders import find_decoder
 from setrnn.systems.classical.br import BinaryRelevance
 from setrnn.systems.classical.br_support import SupportInference
 from setrnn.systems.classical.pcc import ClassifierChain
 from setrnn.systems.mixture import MixtureSystem
-from setrnn.systems.neural import IndependentSystem
-from setrnn.systems.order_free import OrderFreeSystem
-from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import find_rule
 
-# Networks are found by what their decoder emits, fitted systems by the name of their method.
+# Fitted systems by the name of their method; those of networks are in networks.py.
 SYSTEMS: dict[str, type[Any]] = {
-    "sequences": RecurrentSystem,
-    "sets": OrderFreeSystem,
-    "labels": IndependentSystem,
     "br": BinaryRelevance,
     "br-support": SupportInference,
     "pcc": ClassifierChain,
@@ -36,7 +29,11 @@ def find_system(method: Method) -> type[Any]:
         >>> find_system(METHODS["set-rnn-exact"]).__name__
         'OrderFreeSystem'
     """
-    return SYSTEMS[find_decoder(method.decoder).emits if method.is_network else method.name]
+    if not method.is_network:
+        return SYSTEMS[method.name]
+    from setrnn.systems.networks import find_network  # only a network needs torch
+
+    return find_network(method)
 
 
 def choose_rule(method: Method, rule: str | None) -> str:

@@ -15,8 +15,9 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from setrnn.config import TrainingSettings
+from setrnn.data.disk import select_prefix
 from setrnn.errors import ModelError, StoppedError, TrainingError
-from setrnn.model.network import Network, select_prefix
+from setrnn.model.network import Network
 from setrnn.training.optimizer import AveragedNetwork
 from setrnn.training.run_folder import Checkpoint, Position, RunFolder
 

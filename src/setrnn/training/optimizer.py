@@ -11,7 +11,8 @@ from torch.optim import Optimizer
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from setrnn.config import Config, TrainingSettings
-from setrnn.model.network import Network, select_prefix
+from setrnn.data.disk import select_prefix
+from setrnn.model.network import Network
 
 PRETRAINED, WORD_VECTORS = "encoder.transformer.", "encoder.words."
 SLOW = 0.1  # the share of the learning rate for word vectors that are "slow"

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from setrnn.data.batches import even_rows
 from setrnn.data.prepared import Prepared
-from setrnn.data.ragged import Ragged
+from setrnn.data.ragged import Ragged, even_rows
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_sets, indicator_matrix
 from setrnn.systems.candidates import Bools, Ids
 from setrnn.systems.limits import no_limits

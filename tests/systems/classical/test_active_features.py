@@ -4,7 +4,7 @@ import scipy.sparse as sp
 
 from setrnn.config import ClassicalSettings
 from setrnn.data.ragged import Ragged
-from setrnn.systems.classical import br
+from setrnn.systems.classical import system
 from setrnn.systems.classical.active_features import fit_sparse_logistic
 from setrnn.systems.classical.br import fit_linear
 from setrnn.systems.classical.logistic import Penalties, fit_logistic
@@ -59,7 +59,7 @@ def test_br_with_many_labels_predicts_as_with_few(long_tail, monkeypatch):
     rows = [targets[row].indices.tolist() for row in range(targets.shape[0])]
     data = TrainingData(features, Ragged.from_lists(rows), 20)
     few = fit_linear(data, ClassicalSettings())
-    monkeypatch.setattr(br, "MANY_LABELS", 20)
+    monkeypatch.setattr(system, "MANY_LABELS", 20)
     many = fit_linear(data, ClassicalSettings())
     expected, found = (1 / (1 + np.exp(-each.logits(features))) for each in (few, many))
     np.testing.assert_allclose(found, expected, atol=0.1)

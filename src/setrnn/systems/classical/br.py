@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from setrnn.config import ClassicalSettings
 from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
-from setrnn.systems.classical.active_features import fit_sparse_logistic
 from setrnn.systems.classical.features import Tfidf, indicator
-from setrnn.systems.classical.logistic import Penalties, fit_logistic
 from setrnn.systems.classical.system import (
     ClassicalSystem,
     LinearWeights,
     OnLabelsDone,
     TrainingData,
+    fit_regressions,
     ignore_labels,
 )
 from setrnn.systems.known import Known
 from setrnn.systems.products import most_probable_products, product_log_probs
-from setrnn.systems.true_marginals import MANY_LABELS
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -31,19 +27,11 @@ def fit_linear(
     data: TrainingData, settings: ClassicalSettings, on_labels_done: OnLabelsDone = ignore_labels
 ) -> LinearWeights:
     """Fit one regression per label, on the documents for which the label is known."""
-    many, incomplete = data.n_labels >= MANY_LABELS, data.incomplete
-    fit: Callable[..., tuple[Any, Floats32]] = fit_sparse_logistic if many else fit_logistic
-    if incomplete is not None:
-        fit = partial(fit_logistic, open_weights=incomplete.open_weights)
-    weights, intercepts = fit(
-        data.features,
-        indicator(data.label_sets, data.n_labels),
-        Penalties(settings.l1, settings.l2),
-        max_steps=settings.max_steps,
-        tolerance=settings.tolerance,
-        on_labels_done=on_labels_done,
+    targets = indicator(data.label_sets, data.n_labels)
+    fitted = fit_regressions(
+        data.features, targets, settings, on_labels_done, incomplete=data.incomplete
     )
-    return LinearWeights(weights, intercepts)
+    return LinearWeights(*fitted)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from setrnn.systems.candidates import Floats32
+from setrnn.systems.candidates import Bools, Floats32
 
 # n documents, d features (the last one is the intercept), B labels of a block
 
@@ -253,7 +253,7 @@ def fit_logistic(
     features: scipy.sparse.csr_matrix,
     targets: scipy.sparse.csr_matrix,
     penalties: Penalties,
-    allowed: Callable[[slice], Tensor] | None = None,
+    allowed: Callable[[slice], Bools] | None = None,
     open_weights: Callable[[slice], Floats32] | None = None,
     max_steps: int = 60,
     tolerance: float = 1e-3,
@@ -282,7 +282,8 @@ def fit_logistic(
     def fit(labels: slice) -> None:
         mask = None
         if allowed is not None:
-            mask = torch.cat([allowed(labels), torch.ones(1, labels.stop - labels.start)])
+            columns = torch.from_numpy(allowed(labels)).float()
+            mask = torch.cat([columns, torch.ones(1, columns.shape[1])])
         problem = Problem(
             features=of_documents.matrix,
             features_t=of_documents.matrix_t,

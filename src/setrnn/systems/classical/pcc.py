@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import scipy  # scipy.sparse is imported where it is first used
-import torch
-from torch import Tensor
 
 from setrnn.config import MAX_BEAM_WIDTH, ClassicalSettings
 from setrnn.data.unknown import Incomplete
 from setrnn.systems.candidates import (
+    Bools,
     Floats,
     Floats32,
     Ids,
@@ -23,12 +22,12 @@ from setrnn.systems.candidates import (
 )
 from setrnn.systems.classical.br import fit_linear
 from setrnn.systems.classical.features import Tfidf, indicator
-from setrnn.systems.classical.logistic import Penalties, fit_logistic
 from setrnn.systems.classical.system import (
     ClassicalSystem,
     LinearWeights,
     OnLabelsDone,
     TrainingData,
+    fit_regressions,
     ignore_labels,
 )
 from setrnn.systems.empty_set import (
@@ -72,23 +71,17 @@ class ClassifierChain(ClassicalSystem):
         n_features = data.features.shape[1]
         targets = indicator(data.label_sets, data.n_labels)
 
-        def earlier(labels: slice) -> Tensor:
-            columns = torch.arange(labels.start, labels.stop)
-            is_earlier = torch.arange(data.n_labels)[:, None] < columns
-            return torch.cat([torch.ones(n_features, len(columns)), is_earlier.float()])
+        def earlier(labels: slice) -> Bools:
+            columns = np.arange(labels.start, labels.stop)
+            is_earlier = np.arange(data.n_labels)[:, None] < columns
+            return np.concatenate([np.ones((n_features, len(columns)), dtype=bool), is_earlier])
 
         values, incomplete = targets, data.incomplete
         if incomplete is not None:
             values = targets + _guess_unknown(data, incomplete, settings)
-        weights, intercepts = fit_logistic(
-            scipy.sparse.hstack([data.features, values], "csr"),
-            targets,
-            Penalties(settings.l1, settings.l2),
-            allowed=earlier,
-            open_weights=None if incomplete is None else incomplete.open_weights,
-            max_steps=settings.max_steps,
-            tolerance=settings.tolerance,
-            on_labels_done=on_labels_done,
+        columns = scipy.sparse.hstack([data.features, values], "csr")
+        weights, intercepts = fit_regressions(
+            columns, targets, settings, on_labels_done, earlier, incomplete
         )
         linear = LinearWeights(weights[:n_features], intercepts)
         return cls(tfidf, linear, weights[n_features:], settings.beam_width)

@@ -19,11 +19,12 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.unknown import ESTIMATED, Incomplete
 from setrnn.methods import Method
 from setrnn.progress import OnProgress, count_up, ignore_progress
-from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, SetCandidates
+from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, SetCandidates
 from setrnn.systems.classical.features import Tfidf
 from setrnn.systems.empty_set import EMPTY_SHIFT, pack_shift, unpack_shift
 from setrnn.systems.known import Known
 from setrnn.systems.system import Arrays, System
+from setrnn.systems.true_marginals import MANY_LABELS
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -110,6 +111,40 @@ class LinearWeights:
             raise ValueError(f"{len(weights):,} weights have {len(rows.values):,} labels")
         csr = (weights, rows.values, rows.offsets)
         return cls(scipy.sparse.csr_matrix(csr, shape=(len(rows), n_labels)), intercepts)
+
+
+def fit_regressions(
+    features: scipy.sparse.csr_matrix,
+    targets: scipy.sparse.csr_matrix,
+    settings: ClassicalSettings,
+    on_labels_done: OnLabelsDone,
+    allowed: Callable[[slice], Bools] | None = None,
+    incomplete: Incomplete | None = None,
+) -> tuple[Floats32 | scipy.sparse.csr_matrix, Floats32]:
+    """Fit one regression per label; return the weights (d, L) and the intercepts (L,).
+
+    Args:
+        features: of the documents, (n, d).
+        targets: 1 where a document has a label, (n, L).
+        settings: the penalties, and when to stop.
+        on_labels_done: called with the number of labels that are done.
+        allowed: the features that each of some labels may use, (d, labels); all if not given.
+        incomplete: which labels are not known; None if all are.
+    """
+    # They load torch, which takes longer than to predict with what is fitted.
+    from setrnn.systems.classical.active_features import fit_sparse_logistic
+    from setrnn.systems.classical.logistic import Penalties, fit_logistic
+
+    how: dict[str, Any] = {
+        "penalties": Penalties(settings.l1, settings.l2),
+        "max_steps": settings.max_steps,
+        "tolerance": settings.tolerance,
+        "on_labels_done": on_labels_done,
+    }
+    if allowed is None and incomplete is None and targets.shape[1] >= MANY_LABELS:
+        return fit_sparse_logistic(features, targets, **how)
+    open_weights = None if incomplete is None else incomplete.open_weights
+    return fit_logistic(features, targets, **how, allowed=allowed, open_weights=open_weights)
 
 
 @dataclass(frozen=True)

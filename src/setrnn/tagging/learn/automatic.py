@@ -18,9 +18,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from setrnn.config import Config, settings_hash, to_dict
-from setrnn.data.batches import even_rows
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.prepared import Prepared
+from setrnn.data.ragged import even_rows
 from setrnn.data.vectors import SOURCES
 from setrnn.errors import BusyError, SetRNNError, StoppedError, find_memory_problem
 from setrnn.methods import find_method

@@ -19,8 +19,7 @@ import numpy as np
 from scipy.optimize import LinearConstraint, minimize
 from scipy.sparse import vstack
 
-from setrnn.data.batches import even_rows
-from setrnn.data.ragged import Ragged
+from setrnn.data.ragged import Ragged, even_rows
 from setrnn.errors import DataError
 from setrnn.metrics import LOWER_IS_BETTER, evaluate_sets, indicator_matrices, indicator_matrix
 from setrnn.progress import OnProgress, count_up, ignore_progress

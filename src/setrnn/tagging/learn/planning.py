@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.config import Config, TrainingSettings, VectorSettings, from_dict
-from setrnn.data.batches import even_rows
 from setrnn.data.disk import explain_failed_write, recovered, remove_leftovers, whole_file
 from setrnn.data.prepared import Prepared
+from setrnn.data.ragged import even_rows
 from setrnn.data.vectors import vectors_file
 from setrnn.errors import ConfigError, ModelError, SetRNNError
 from setrnn.methods import Method
