@@ -40,6 +40,33 @@ def test_general_help_and_unknown_commands_import_no_command(arguments):
     assert not heavy.intersection(modules)
 
 
+INTERRUPTED = """
+import sys
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == sys.argv[1]:
+            raise KeyboardInterrupt
+
+from setrnn.cli import main
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["setrnn", "train", "newsroom", "--out", "model"]
+main()
+"""
+
+
+@pytest.mark.parametrize("library", ["typer", "rich.console", "numpy", "torch"])
+def test_an_interrupted_import_ends_the_command_in_one_line(library, tmp_path):
+    script = INTERRUPTED.replace("sys.argv[1]", repr(library))
+    command = [sys.executable, "-c", script]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert result.returncode == 130
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("Stopped setrnn train. ")
+    assert "run the same command again" in line
+    assert not list(tmp_path.iterdir())
+
+
 HELPED = """
 import sys
 from setrnn.cli import main

@@ -1,3 +1,4 @@
+import shutil
 import socket
 import sys
 
@@ -27,14 +28,27 @@ def test_bad_settings_are_refused_before_anything_is_loaded(setrnn, tmp_path, op
     assert "Listening" not in result.err
 
 
+@pytest.mark.parametrize("damaged", ["config.json", "model.safetensors"])
+def test_a_model_that_cannot_be_loaded_is_not_said_to_be_served(
+    setrnn, br_model, tmp_path, damaged
+):
+    model = shutil.copytree(br_model, tmp_path / "model")
+    (model / damaged).write_bytes(b"{")
+    result = setrnn("serve", model, "--port", "0")
+    assert result.code == 1
+    assert result.error_lines[-1].startswith("error: ")
+    assert "Listening" not in result.err
+
+
 def test_listening_to_everyone_without_a_key_is_warned_of(setrnn, br_model, tmp_path, monkeypatch):
-    monkeypatch.setattr("setrnn.serve.server.serve", lambda *_: 0)
+    greetings = []
+    monkeypatch.setattr("setrnn.serve.server.serve", lambda *given: greetings.append(given[-1]))
     command = ("serve", br_model, "--host", "0.0.0.0", "--port", "0")
     result = setrnn(*command)
     assert "warning: anyone who can reach this address" in result.err
     (tmp_path / "key").write_text("0123456789abcdef")
     result = setrnn(*command, "--api-key-file", tmp_path / "key")
-    assert "requests need an API key" in result.err
+    assert "requests need an API key" in greetings[-1]
     assert "warning" not in result.err
 
 

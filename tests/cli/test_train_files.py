@@ -14,7 +14,7 @@ def test_ctrl_c_stops_in_one_line(setrnn, corpus, tmp_path, monkeypatch):
     monkeypatch.setattr("setrnn.systems.classical.logistic.fit_logistic", interrupt)
     result = setrnn("train", corpus, "--method", "br", "--out", tmp_path / "m")
     assert result.code == 130
-    assert result.err.splitlines()[-1].startswith("Stopped. No")
+    assert result.err.splitlines()[-1].startswith("Stopped setrnn train. No")
     assert "error" not in result.err
     assert not (tmp_path / "m").exists()
 

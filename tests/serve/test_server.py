@@ -119,7 +119,9 @@ def test_signals_that_come_early_stop_it(folder, tmp_path, number):
             time.sleep(0.01)
         process.send_signal(number)
         assert process.wait(60) == 130
-        assert "Stopped. Nothing was left half written" in (tmp_path / "log").read_text()
+        assert (
+            "Stopped setrnn serve. Nothing was left half written" in (tmp_path / "log").read_text()
+        )
     finally:
         process.kill()
         process.wait()

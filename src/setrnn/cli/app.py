@@ -6,7 +6,6 @@ import inspect
 import io
 import os
 import re
-import signal
 import sys
 import traceback
 from importlib import import_module
@@ -16,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from setrnn import __version__
+from setrnn.cli import INTERRUPTED
 from setrnn.cli.terminal import escape_controls, note, show_log
 from setrnn.errors import SetRNNError, StoppedError, find_memory_problem
 
@@ -43,8 +43,6 @@ COMMANDS = {
     "methods": "List the systems: what each is for, what it maximises in training, how it "
     "predicts.",
 }
-INTERRUPTED = 130  # the exit code that shells give to Ctrl-C
-STOPPED = "Stopped. Nothing was left half written: run the same command again."
 
 
 class LazyGroup(TyperGroup):
@@ -105,8 +103,8 @@ def _options(
     show_log()
 
 
-def main() -> NoReturn:
-    """Run the command line: 0 done, 1 a failure in one line, 2 wrong usage, 130 stopped."""
+def run() -> NoReturn:
+    """Run the command that the arguments name; KeyboardInterrupt says that it was stopped."""
     # UTF-8 on every system. Messages may contain file names that are not valid text.
     streams = ((sys.stdin, None), (sys.stdout, None), (sys.stderr, "backslashreplace"))
     for stream, errors in streams:
@@ -116,15 +114,15 @@ def main() -> NoReturn:
     # --debug may stand anywhere
     arguments = [each for each in sys.argv[1:] if each != "--debug"]
     try:
-        if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:  # as Ctrl-C: no partial files
-            signal.signal(signal.SIGTERM, signal.default_int_handler)
         code = app(arguments, prog_name="setrnn", standalone_mode=False)
         sys.stdout.flush()
         if code == INTERRUPTED:  # typer turns Ctrl-C into this
             raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
-    except (KeyboardInterrupt, typer.Abort, StoppedError) as stop:
-        note(str(stop) if isinstance(stop, StoppedError) else STOPPED, "yellow")
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except StoppedError as stop:
+        note(str(stop), "yellow")
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output is gone: keep Python from reporting it at exit.

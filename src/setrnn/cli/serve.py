@@ -90,6 +90,5 @@ def serve(
     # Several batches with one thread each are faster than one batch with several threads, which
     # wait for each other at every step.
     torch.set_num_threads(threads)
-    note(greeting)
-    if serve_until_stopped(Registry(folders, device), settings, listener, keys, hosts):
+    if serve_until_stopped(Registry(folders, device), settings, listener, keys, hosts, greeting):
         raise typer.Exit(1)

@@ -32,14 +32,15 @@ def serve(
     listener: socket.socket,
     keys: ApiKeys | None,
     hosts: Collection[str] | None,
+    greeting: str,
 ) -> int:
     """Serve until SIGTERM or SIGINT, then finish the current requests.
 
-    SIGHUP loads the models whose folders have changed, and the keys. Returns how many requests
-    were left unanswered: 0 unless a second SIGINT stops the service at once, or a client does not
-    finish its request.
+    The greeting is logged once the models are loaded. SIGHUP loads the models whose folders have
+    changed, and the keys. Returns how many requests were left unanswered: 0 unless a second SIGINT
+    stops the service at once, or a client does not finish its request.
     """
-    server = Server(registry, settings, keys, hosts)
+    server = Server(registry, settings, keys, hosts, greeting)
     # uvicorn raises the signal that has stopped it again.
     with logging_in_a_thread(), suppress(KeyboardInterrupt):
         server.run([listener])
@@ -61,6 +62,7 @@ class Server(uvicorn.Server):
         settings: ServeSettings,
         keys: ApiKeys | None,
         hosts: Collection[str] | None,
+        greeting: str,
     ) -> None:
         config = uvicorn.Config(
             make_app(registry, settings, keys, hosts, lambda: len(self.server_state.connections)),
@@ -75,7 +77,7 @@ class Server(uvicorn.Server):
             timeout_graceful_shutdown=STOP_SECONDS,
         )
         super().__init__(config)
-        self.registry, self.keys = registry, keys
+        self.registry, self.keys, self.greeting = registry, keys, greeting
         self.failure: Exception | None = None
         self.n_unanswered = 0
         self._loader = ThreadPoolExecutor(1, "setrnn-load")  # one after the other
@@ -101,6 +103,7 @@ class Server(uvicorn.Server):
             self.failure, self.should_exit = error, True
             return
         set_aside_objects()
+        log.info(self.greeting)
         models = (f"{each.name} ({each.tagger.method})" for each in self.registry.models.values())
         log.info("Ready: %s.", ", ".join(models))
 
