@@ -177,7 +177,7 @@ def test_the_tag_with_the_labels_of_the_model_is_answered():
 
 @pytest.mark.parametrize("path", ["/setup", "/predict"])
 def test_a_large_interface_takes_linear_time_while_others_are_answered(tagger, path):
-    tags = '<Choices name="c" toName="t"/>' * 30_000
+    tags = '<Choices name="c" toName="t"/>' * 50_000
     config = f'<View><Text name="t" value="$body"/>{tags}</View>'
     app = make_app(Registry.of(ServedModel("news", "version", tagger)), SETTINGS)
 
