@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -115,6 +116,24 @@ def test_networks_that_are_too_slow_are_left_out(no_time, small_prepared, notes)
     assert list(automatic["left_out"]) == NAMES[2:]
     assert any("--budget" in hint for hint in automatic["better"])
     assert not any("is left out" in text for text in notes.texts), "the summary says it once"
+
+
+def test_without_documents_to_weigh_members_on_no_network_is_trained(
+    small_examples, tmp_path, monkeypatch, notes
+):
+    """That is so if no document has all its labels; members then count the same."""
+    monkeypatch.setenv("SETRNN_CACHE", str(tmp_path / "cache"))
+    data = tmp_path / "data"
+    for name in ("train", "valid"):
+        rows = (replace(each, complete=False) for each in small_examples[name])
+        write_examples(rows, data / f"{name}.jsonl")
+    arguments = {"out": tmp_path / "model", "device": "cpu", "settings": QUICK}
+    for resume in (False, True):
+        tagger = setrnn.train(data, budget=0, resume=resume, **arguments)
+        automatic = tagger.notes["automatic"]
+        assert [each["name"] for each in automatic["members"]] == NAMES[:2]
+        assert sum("no networks are trained" in text for text in notes.warnings) == 1 + resume
+    assert setrnn.load(tmp_path / "model").tag(["The ski race was cancelled."])[0].labels
 
 
 def test_a_budget_that_is_used_up_at_once_still_gives_a_model(small_prepared):

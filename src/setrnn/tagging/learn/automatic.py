@@ -45,7 +45,7 @@ from setrnn.tagging.learn.member_candidates import (
     suggest_transformer,
 )
 from setrnn.tagging.learn.mix import mix_members
-from setrnn.tagging.learn.mixture_weights import LEAST_TO_FIT
+from setrnn.tagging.learn.mixture_weights import LEAST_TO_FIT, can_fit
 from setrnn.tagging.learn.planning import (
     START_SECONDS,
     MemberPlan,
@@ -66,6 +66,7 @@ from setrnn.training.run_folder import (
     run_folder_of,
 )
 from setrnn.training.start import TrainOptions, check_method
+from setrnn.training.validation import has_valid
 
 ENOUGH_DOCUMENTS = 2_000  # to train on: with fewer, more of them are the first advice
 PROBE_SECONDS, PROBE_SHARE = 5.0, 0.02  # to measure a speed, at most; and of the budget
@@ -140,7 +141,10 @@ class Automatic:
         }
         self.folder.begin(identity)
         self.plan = self.folder.plan
-        n_documents = self.prepared.description["n_documents"]
+        n_documents, self.can_weigh = self.prepared.description["n_documents"], False
+        if has_valid(self.prepared):
+            valid = self.prepared.split("valid")
+            self.can_weigh = can_fit(valid.labels.lengths[valid.is_complete])
         self.planner = Planner(
             self.limit,
             self.started - self.plan.seconds,
@@ -153,11 +157,10 @@ class Automatic:
         """Return the candidates, with those together that are trained at the same time."""
         groups: list[Sequence[Candidate]]
         groups = [[each] for each in self.candidates if not each.is_network]
-        if self.planner.n_valid < LEAST_TO_FIT:
+        if not self.can_weigh:
             log.warning(
-                f"The valid part has {self.planner.n_valid} documents, and weights can only be "
-                f"chosen on {LEAST_TO_FIT} or more: no networks are trained, because nothing would "
-                f"show whether they help. {' and '.join(CLASSICAL)} count the same."
+                f"The valid part has fewer than {LEAST_TO_FIT} documents with all their labels: no "
+                "networks are trained, because nothing would show whether they help."
             )
             return groups
         networks = [each for each in self.candidates if each.is_network]
@@ -363,7 +366,7 @@ class Automatic:
         hints, n_train = [], self.planner.n_train
         if n_train < ENOUGH_DOCUMENTS:
             hints.append(f"More documents with labels: there are {n_train:,} to train on.")
-        if self.planner.n_valid < LEAST_TO_FIT:
+        if not self.can_weigh:
             return hints
         if self.limit is not None and is_short:
             minutes = math.ceil(3 * self.limit / MINUTE)

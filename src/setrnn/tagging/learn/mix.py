@@ -29,6 +29,7 @@ from setrnn.tagging.learn.mixture_weights import (
     LEAST_TO_FIT,
     FittedRule,
     Outputs,
+    can_fit,
     collect,
     fit_likelihood,
     fit_rules,
@@ -103,13 +104,22 @@ def mix_members(
 ) -> Tagger:
     """Mix taggers that are known by distinct names, and calibrate the mixture.
 
-    The mixture is calibrated to the targets of the calibration `before`. With too few documents, it
-    is not calibrated and has the given weights, or equal ones.
+    The mixture is calibrated to the targets of the calibration `before`. With too few complete
+    documents, it has the given weights, or equal ones.
     """
-    if (documents.n_documents or 0) < LEAST_TO_FIT:
-        mixture = replace(join(members, weights), notes=_note_data(members))
-    else:
+    every = join(members, weights)
+    complete = list(keep_complete(documents.batches(every)))
+    n_labels = np.array([len(each) for batch in complete for each in batch.labels])
+    if can_fit(n_labels):
         mixture, documents = _fit_mixture(names, members, documents, on_progress)
+    else:
+        if len(members) > 1:
+            log.info(
+                f"{'The members count the same' if weights is None else 'The weights stay'}: "
+                f"{LEAST_TO_FIT} documents with all their labels are needed to weigh the members, "
+                f"and there are {len(n_labels)}."
+            )
+        mixture = replace(every, notes=_note_data(members))
     return calibrate_or_warn(mixture, documents, None, before, on_progress)
 
 

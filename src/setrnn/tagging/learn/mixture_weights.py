@@ -51,6 +51,16 @@ TOWARDS_BEST = "towards the best member"
 LINE = np.linspace(0, 1, 11)  # from the weights of a way to the best member
 
 
+def can_fit(n_labels: Ints) -> bool:
+    """Return whether weights can be fitted on complete documents with so many labels each (n,).
+
+    Example:
+        >>> can_fit(np.full(20, 2)), can_fit(np.full(19, 2)), can_fit(np.zeros(100, dtype=int))
+        (True, False, False)
+    """
+    return len(n_labels) >= LEAST_TO_FIT and bool(n_labels.any())
+
+
 @dataclass(frozen=True)
 class Outputs:
     """What the members say about documents, and the truth."""
@@ -98,7 +108,7 @@ def collect(
     assert isinstance(system, MixtureSystem)
     tokens = Ragged.concatenate(batch.tokens for batch in batches)
     label_sets = [names for batch in batches for names in batch.labels]
-    if len(label_sets) < LEAST_TO_FIT or not any(label_sets):
+    if not can_fit(np.array([len(each) for each in label_sets])):
         raise DataError(
             f"The weights of a mixture need {LEAST_TO_FIT} documents with labels or more, got "
             f"{sum(map(bool, label_sets)):,}. Give documents that no member was trained on, with "
