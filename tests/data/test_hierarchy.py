@@ -1,3 +1,5 @@
+import time
+
 import numpy as np
 import pytest
 
@@ -6,6 +8,10 @@ from setrnn.errors import DataError
 
 # d has two parents, of which one has a parent itself.
 TREE = Hierarchy({"b": ["a"], "c": ["a"], "d": ["b", "e"]})
+DEEP = {
+    "chain": {f"{n}": [f"{n - 1}"] for n in range(1, 250)},
+    "diamond": {f"{n}{side}": [f"{n - 1}a", f"{n - 1}b"] for n in range(1, 100) for side in "ab"},
+}
 
 
 def test_closing_adds_every_label_above_once():
@@ -52,6 +58,22 @@ def test_open_sets_are_counted_with_an_example():
     assert "'b' without 'a'" in lines[1]
     assert "--close-labels" in lines[1]
     assert "closed upwards" in describe_fit(TREE, [["a", "b"], ["a"]])[-1]
+
+
+@pytest.mark.parametrize("shape", DEEP)
+def test_the_documents_of_a_deep_hierarchy_are_closed_and_compared_at_once(shape):
+    start = time.perf_counter()
+    tree = Hierarchy(DEEP[shape])
+    sets = [tree.close([name]) for name in tree.labels] * 10
+    assert all(tree.close(each) == each for each in sets)
+    assert "closed upwards" in describe_fit(tree, sets)[-1]
+    assert time.perf_counter() - start < 5  # compared with all ancestors: more than a minute
+
+
+def test_a_label_is_compared_with_the_ancestors_that_the_documents_have():
+    tree = Hierarchy(DEEP["chain"])
+    assert tree.nearest(["9", "5", "2", "x"]) == {"9": ("5",), "5": ("2",), "2": ()}
+    assert list_open(tree, [["9", "5"], ["9", "5", "2"]], ["9", "5", "2"]) == [("5", "2")]
 
 
 def test_a_hierarchy_of_other_labels_is_refused():

@@ -95,17 +95,30 @@ class Hierarchy:
         """Return the ancestors of a label, its parents first."""
         return self._ancestors.get(label, ())
 
+    def nearest(self, labels: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """Return the closest ancestors of labels that are among the labels themselves.
+
+        A set of such labels has all their ancestors if it has the closest ones of each.
+        """
+        found: dict[str, tuple[str, ...]] = {}
+        for label in self._ancestors:  # those above a label come before it
+            own = (
+                (each,) if each in labels else found[each] for each in self.parents.get(label, ())
+            )
+            found[label] = tuple(dict.fromkeys(chain.from_iterable(own)))
+        return {label: found[label] for label in labels if label in found}
+
     def close(self, labels: Iterable[str]) -> tuple[str, ...]:
         """Return labels with all their ancestors."""
-        own = tuple(labels)
-        return tuple(
-            dict.fromkeys([*own, *(each for name in own for each in self.ancestors(name))])
-        )
+        own = dict.fromkeys(labels)
+        if self.is_closed(own):
+            return tuple(own)
+        return tuple(own | dict.fromkeys(each for name in own for each in self.ancestors(name)))
 
     def is_closed(self, labels: Iterable[str]) -> bool:
         """Return whether a set has the parents of all its labels."""
         own = set(labels)
-        return all(own.issuperset(self.parents.get(label, ())) for label in own)
+        return all(each in own for label in own for each in self.parents.get(label, ()))
 
     def close_examples(self, examples: Iterable[Example]) -> Iterator[Example]:
         """Yield documents; if `closes_labels`, each label brings its ancestors."""
@@ -142,10 +155,10 @@ def list_open(
 
     For each such set, return a label and its ancestor.
     """
-    above = {name: [a for a in hierarchy.ancestors(name) if a in labels] for name in labels}
+    above = hierarchy.nearest(labels)
     gaps = (
         next(((name, a) for name in row for a in above.get(name, ()) if a not in row), None)
-        for row in label_sets
+        for row in map(dict.fromkeys, label_sets)
     )
     return [gap for gap in gaps if gap is not None]
 

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
+import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary
+from setrnn.data.ragged import Ragged
 from setrnn.systems.candidates import (
     Bools,
     Floats,
@@ -28,6 +31,7 @@ from setrnn.systems.limits import SetLimits, set_keys
 
 # Sets (n, G, S) of the documents to the value of each, (n, G).
 RateSets = Callable[[Ids], Floats]
+Keys = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -71,34 +75,68 @@ class Closure:
 
     def parents(self, label: int) -> list[int]:
         """Return the labels directly above a label: those that are above no other of them."""
-        above = self.ids_above(label)
-        farther = {each for other in above for each in self.ids_above(other)}
-        return [each for each in above if each not in farther]
+        return self._parents[label].tolist()
+
+    @cached_property
+    def _parents(self) -> Ragged:
+        """The labels directly above each label, ascending."""
+        label, place = np.nonzero(self.above >= 0)
+        ones, L = np.ones(len(label), dtype=np.int32), len(self.above)
+        is_above = scipy.sparse.csr_array((ones, (label, self.above[label, place])), shape=(L, L))
+        n_between = is_above @ is_above  # labels between a label and one above it
+        direct = is_above - is_above.multiply(n_between.sign())
+        direct.eliminate_zeros()
+        direct.sort_indices()
+        return Ragged(direct.indices.astype(np.int32), direct.indptr.astype(np.int64))
+
+    @cached_property
+    def _pairs(self) -> Keys:
+        """A number per label and label above it, ascending."""
+        label, place = np.nonzero(self.above >= 0)
+        return np.sort(label * len(self.above) + self.above[label, place])
+
+    def is_below(self, label_sets: Ids, tops: Ids) -> Bools:
+        """Return which labels of sets (n, S) are below the label of `tops`, (n, 1): (n, S)."""
+        wanted = label_sets.astype(np.int64) * len(self.above) + tops
+        places = np.searchsorted(self._pairs, wanted)
+        is_pair = np.append(self._pairs, -1)[places] == wanted
+        return np.asarray(is_pair & (label_sets >= 0) & (tops >= 0))
 
     def close(self, label_sets: Ids) -> Ids:
         """Add to sets (..., S) all labels above theirs: (..., S), packed."""
         *shape, S = label_sets.shape
         flat = label_sets.reshape(-1, S)
-        brought = np.where(flat[:, :, None] >= 0, self.above[flat], -1).reshape(len(flat), -1)
+        above = self.above[:, : self._depth(flat)]
+        brought = np.where(flat[:, :, None] >= 0, above[flat], -1).reshape(len(flat), -1)
         distinct, _ = list_distinct(np.concatenate([flat, brought], axis=1))
         return pack_labels(distinct).reshape(*shape, -1)
 
     def prune(self, label_sets: Ids) -> Ids:
         """Remove from sets (..., S) the labels that lack one above them: (..., S), packed."""
-        return pack_labels(np.where(self._is_supported(label_sets), label_sets, -1))
+        while not (is_kept := self._has_parents(label_sets)).all():
+            label_sets = np.where(is_kept, label_sets, -1)
+        return pack_labels(label_sets)
 
     def fit(self, label_sets: Ids) -> Bools:
         """Return which sets (..., S) are closed: (...)."""
-        return np.asarray((self._is_supported(label_sets) | (label_sets < 0)).all(axis=-1))
+        return np.asarray(self._has_parents(label_sets).all(axis=-1))
 
-    def _is_supported(self, label_sets: Ids) -> Bools:
-        """Return which labels of sets (..., S) have all labels above them in the set."""
-        found = label_sets >= 0
-        for column in self.above.T:
-            wanted = np.where(label_sets >= 0, column[label_sets], -1)
-            is_there = (wanted[..., None] == label_sets[..., None, :]).any(axis=-1)
-            found &= is_there | (wanted < 0)
-        return found
+    def _has_parents(self, label_sets: Ids) -> Bools:
+        """Return which places of sets (..., S) hold no label, or one whose parents are there."""
+        flat = label_sets.reshape(-1, label_sets.shape[-1]).astype(np.int64)
+        found = np.ones(flat.shape, dtype=bool)
+        rows, places = np.nonzero(flat >= 0)
+        parents = self._parents.take(flat[rows, places])  # one row per label
+        first_key = rows * len(self.above)
+        wanted = first_key[parents.row_numbers] + parents.values
+        is_missing = ~np.isin(wanted, first_key + flat[rows, places])
+        child = parents.row_numbers[is_missing]
+        found[rows[child], places[child]] = False
+        return found.reshape(label_sets.shape)
+
+    def _depth(self, label_sets: Ids) -> int:
+        """Return the most labels above one of some labels."""
+        return int(self.depths[label_sets[label_sets >= 0]].max(initial=0))
 
 
 def close_sets(
@@ -129,12 +167,9 @@ def _remove_branches(sets: Ids, limits: SetLimits, closure: Closure, rate: RateS
     depths = np.where(sets >= 0, closure.depths[sets], -1)
     lowest_first = np.argsort(-depths, axis=1, kind="stable")
     sets = np.take_along_axis(sets, lowest_first, axis=1)
-    is_below = sets[:, :, None] == sets[:, None]  # (n, S, S) a label, and one at or below it
-    for column in closure.above.T:
-        is_below |= sets[:, :, None] == column[sets][:, None]
-    is_below &= (sets >= 0)[:, :, None]
     for place in range(sets.shape[1]):
-        without = np.where(is_below[:, place], -1, sets)
+        label = sets[:, place, None]
+        without = np.where((sets == label) | closure.is_below(sets, label), -1, sets)
         values = rate(np.stack([sets, without], axis=1))  # (n, 2)
         is_better = (values[:, 1] > values[:, 0]) | ((sets >= 0).sum(1) > limits.max_labels)
         is_better &= ~np.isin(sets[:, place], limits.required)
