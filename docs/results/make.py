@@ -40,7 +40,6 @@ SYSTEMS = ("instance-F1", "label-F1", "micro-F1", "subset accuracy", "hamming lo
 # The columns of a page's table, by the name of the report's table they come from.
 PAGES = {
     ROOT / "README.md": {
-        "systems": ("instance-F1", "label-F1", "subset accuracy"),
         "best-rules": (
             "instance-F1 (rule f1)",
             "label-F1 (rule label-f1)",

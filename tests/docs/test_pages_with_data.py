@@ -297,7 +297,7 @@ def test_a_reviewed_export_updates_a_model(small_examples, run):
         for each in documents[:30]
     ]
     write_rows(Path("reviewed.jsonl"), rows)
-    printed = run(commands_of("training.md", "update"))
+    printed = run(commands_of("update.md"))
     (update,) = [text for words, text in printed.items() if words.startswith("update")]
     assert "30 old documents are replaced" in update
     assert "`checked`" in printed["show model-2"]

@@ -72,7 +72,7 @@ def write_settings() -> str:
         "Made from `setrnn/config.py`. `--set GROUP.NAME=VALUE` changes a setting of `train`, "
         "`compare` and other commands, `--config FILE` several of them by a JSON file with the "
         "groups as objects, `--preset` all that the preset names. Unknown names and values out of "
-        "range are refused. [Training](../training.md#settings) says what to try.",
+        "range are refused. [Training](../training.md#what-to-try) says what to try.",
         "",
         *_settings("seed", "", config.Config, presets, {"seed"}),
     ]
