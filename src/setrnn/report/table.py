@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from setrnn.data.read.write import neutralise
 from setrnn.report.wording import format_p, format_score
 
 
@@ -167,8 +168,8 @@ def to_csv(table: Table) -> str:
             columns[f"{header} text"] = [each if isinstance(each, str) else "" for each in values]
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+    writer.writerow(map(neutralise, columns))
+    writer.writerows(map(neutralise, row) for row in zip(*columns.values(), strict=True))
     return stream.getvalue()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import io
 import os
 
 import pyarrow.parquet as pq
@@ -134,7 +135,29 @@ FORMULAS = [
 def test_formulas_are_neutralised(tmp_path, formula):
     write_table([{formula: formula, "labels": [formula, "a"], "n": -5}], tmp_path / "out.csv")
     (row,) = cells(tmp_path / "out.csv")
-    assert row[f"'{formula}"] == f"'{formula}"
-    assert row["labels"] == f"'{formula};a"
+    safe = f"'{formula[:1]}'{formula[1:]}" if formula[0] in "\t\r\n" else f"'{formula}"
+    assert row[safe] == safe
+    assert row["labels"] == f"{safe};a"
     assert row["n"] == "-5"
     assert [each for each in ("-5.25", "+3", "-1e-5", "a=b", "") if neutralise(each) != each] == []
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+@pytest.mark.parametrize("separator", [";", "\t", "\r\n", ';"', '\n""'])
+def test_formulas_inside_a_cell_are_neutralised(separator, formula):
+    """In a spreadsheet that separates cells by semicolons or tabs, and ends rows at a new line."""
+    text = f"text{separator}{formula}"
+    safe = neutralise(text)
+    assert safe.replace("'", "") == text.replace("'", "")
+    for start in ("", "1,", "2;"):
+        for row in csv.reader(io.StringIO(f"{start}{_as_cell(safe)}", newline=""), delimiter=";"):
+            for cell in (part for each in row for part in each.split("\t")):
+                assert neutralise(cell) == cell
+    kept = "a;b;-5.25;-1e-5\tc-d\n+3;; =1"
+    assert neutralise(kept) == kept
+
+
+def _as_cell(text):
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="").writerow([text])
+    return stream.getvalue()

@@ -162,6 +162,7 @@ def test_the_page_reads_tables_as_the_command_line_does(read_on_page, tmp_path):
 
 def test_the_page_and_the_command_line_neutralise_the_same_cells(tab):
     cells = ["=1+1", "+1", "-5.2", "-.5", "-1e3", "-1,5", "- 5", "@a", "\ta", "\uff1d1", "a=b", ""]
+    cells += ["x;=1+1", "x\t@a;-2;-b", 'x;"=1', "a\r\n=1;\uff0b2", "\n=1", "x; =1;;"]
     found = tab.evaluate(
         """async (cells) => {
             const { neutralise } = await import("/page/rows.js");

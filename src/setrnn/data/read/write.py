@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -23,7 +24,10 @@ Row: TypeAlias = Mapping[str, Any]
 
 _GROUP_ROWS = 2048  # of Parquet
 # A spreadsheet runs a cell that begins with one of these, or with what it takes for the same.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
+_SIGNS = "=+\\-@＝＋－＠"  # noqa: RUF001
+_FORMULA = re.compile(rf"[{_SIGNS}\t\r\n]")
+# One that separates cells by semicolons or tabs finds such a cell inside another.
+_INNER_FORMULA = re.compile(rf'([;\t\r\n]"*)([{_SIGNS}][^;\t\r\n]*)')
 
 
 def write_examples(examples: Iterable[Example], path: str | Path) -> int:
@@ -123,8 +127,8 @@ def write_table(
     """Write rows as CSV or Parquet by the suffix of the file; return their number.
 
     Rows may have different columns. In CSV, lists of strings or numbers are joined by the
-    separator, other values that are not plain are JSON, and cells that a spreadsheet would run as
-    formulas begin with an apostrophe; with `mark`, the file begins with a byte order mark, which
+    separator, other values that are not plain are JSON, and what a spreadsheet would run as a
+    formula begins with an apostrophe; with `mark`, the file begins with a byte order mark, which
     spreadsheets look for. Parquet keeps lists and numbers.
 
     Example:
@@ -160,21 +164,27 @@ def is_table(path: str | Path) -> bool:
 
 
 def neutralise(cell: str) -> str:
-    """Put an apostrophe before a cell that a spreadsheet would run as a formula.
+    """Put an apostrophe before what a spreadsheet would run as a formula.
 
-    Numbers are left as they are.
+    That is a cell, or a part of one after a semicolon, a tab or a new line. Numbers are left as
+    they are.
 
     Example:
         >>> neutralise("=HYPERLINK(A1)"), neutralise("-5.2"), neutralise("a=b")
         ("'=HYPERLINK(A1)", '-5.2', 'a=b')
+        >>> neutralise("text;=1+1")
+        "text;'=1+1"
     """
-    if not cell.startswith(_FORMULA_STARTS):
-        return cell
+    cell = _INNER_FORMULA.sub(lambda found: found[1] + _neutralise_start(found[2]), cell)
+    return _neutralise_start(cell) if _FORMULA.match(cell) else cell
+
+
+def _neutralise_start(text: str) -> str:
     try:
-        float(cell)
+        float(text)
     except ValueError:
-        return f"'{cell}"
-    return cell if cell.isascii() and cell == cell.strip() else f"'{cell}"
+        return f"'{text}"
+    return text if text.isascii() and text == text.strip() else f"'{text}"
 
 
 def _read_spool(spool: BinaryIO) -> Iterator[dict[str, Any]]:

@@ -3,7 +3,9 @@
 import { ONE_LABEL } from "./label_cells.js";
 
 const SEPARATORS = [";", "|", ","]; // between the labels in a cell; the first is the usual one
-const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/; // a spreadsheet would run such a cell, as in data/read/write.py
+// A spreadsheet would run such a cell, or such a part of one: as in data/read/write.py.
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
+const INNER_FORMULA = /([;\t\r\n]"*)([=+\-@＝＋－＠][^;\t\r\n]*)/g;
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 const PLAIN = { header: ["id", "text"], delimiter: ",", labels: -1, features: -1, separator: ";" };
@@ -90,8 +92,13 @@ function separatorFor(decided, preferred) {
   throw new Error("The labels contain each of ; | and , so that a cell cannot hold several. Export JSONL.");
 }
 
-// A cell that a spreadsheet would run as a formula gets an apostrophe.
-export const neutralise = (text) => (FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text);
+const neutraliseStart = (text) => (FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text);
+
+// What a spreadsheet would run as a formula gets an apostrophe.
+export const neutralise = (text) =>
+  neutraliseStart(
+    text.replace(INNER_FORMULA, (_, start, part) => start + neutraliseStart(part)),
+  );
 
 function asCell(value, delimiter) {
   const text = neutralise(writable(String(value)));
