@@ -48,7 +48,7 @@ OTHER_PROGRAMS = {
     "ray": "tests/faults/test_ray_cluster.py",
     "torchrun": "tests/faults/test_torchrun.py",
     "kill": "tests/cli/test_serve.py",
-    "openssl": "tests/serve/test_reverse_proxy.py",
+    "openssl": "tests/deploy/test_reverse_proxy.py",
     "nvidia-cuda-mps-control": "a GPU",
     "docker": "a container engine",
     "sudo": "a container engine",

@@ -1,41 +1,28 @@
 """Two services behind nginx, with the settings in deploy/: TLS, keys, limits and slow clients."""
 
 import json
-import os
 import re
-import shutil
 import signal
 import socket
 import ssl
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
+from contextlib import ExitStack, suppress
 
 import httpx
 import pytest
-from service_process import running
+from nginx import DEPLOY, free_port, needs_nginx, proxying
 
+from service_process import running
 from setrnn.serve.problems import KINDS
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
-NGINX = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
 KEY = "k" * 32
 JSON = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
 PROBLEM = "application/problem+json"
 TEXTS = json.dumps({"texts": ["Velmara lift trophy."]})
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(NGINX is None, reason="nginx is not installed"),
-]
-
-
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
+pytestmark = [pytest.mark.slow, needs_nginx]
 
 
 def make_certificate(folder):
@@ -43,42 +30,6 @@ def make_certificate(folder):
     readme = (DEPLOY / "README.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"^    (openssl req .*?[^\\])$", readme, re.MULTILINE | re.DOTALL)
     subprocess.run(command, shell=True, cwd=folder, check=True, capture_output=True)
-
-
-def replace_all(text, changes):
-    for old, new in changes.items():
-        assert old in text, old
-        text = text.replace(old, new)
-    return text
-
-
-@contextmanager
-def proxying(folder, conf, changes):
-    """Run nginx with a file of deploy/, with the addresses and folders of this test."""
-    text = replace_all((DEPLOY / conf).read_text(encoding="utf-8"), changes)
-    user = "user root;\n" if os.geteuid() == 0 else ""
-    (folder / "nginx.conf").write_text(user + text, encoding="utf-8")
-    command = [NGINX, "-p", folder, "-c", folder / "nginx.conf", "-g", "daemon off;"]
-    errors = folder / "nginx.log"
-    with errors.open("w") as stream:
-        nginx = subprocess.Popen(command, stderr=stream)
-    try:
-        for port in map(int, re.findall(r"listen 127\.0\.0\.1:(\d+)", text)):
-            wait_for(port, nginx, errors)
-        yield
-    finally:
-        nginx.terminate()
-        nginx.wait(30)
-
-
-def wait_for(port, process, errors):
-    end = time.monotonic() + 30
-    while time.monotonic() < end and process.poll() is None:
-        with socket.socket() as attempt:
-            if attempt.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.02)
-    raise AssertionError(errors.read_text())
 
 
 @pytest.fixture(scope="module")
