@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
+
 from service_process import Forked, running
 
 MARKER = "unmistakablemarker"
