@@ -113,7 +113,7 @@ def test_documents_to_tag_next_are_written_with_proposals(taggers, run):
     taggers["br"].save("model")
     examples = islice(newsroom.examples("test"), 250)
     write_csv("untagged.csv", ("id", "text"), [(each.id, each.text) for each in examples])
-    run(commands_of("data.md", "what to tag next"))
+    run(commands_of("choose.md", "what to tag next"))
     rows = read_table("next.csv")
     assert len(rows) == 200
     assert rows[0].keys() >= {"id", "text", "predicted_labels", "reason"}
@@ -132,7 +132,7 @@ def test_an_export_of_label_studio_becomes_a_model_and_its_proposals(run):
     ]
     Path("export.json").write_text(json.dumps([*tasks, {"id": 999, "data": {"text": "later"}}]))
     write_csv("new.csv", ("id", "text", "desk"), [("n1", examples[0].text, "north")])
-    run(commands_of("data.md", "Label Studio"))
+    run(commands_of("label-studio.md", "Label Studio"))
     written = read_rows(Path("tagged.jsonl"))
     assert [set(each["labels"]) for each in written] == [set(each.labels) for each in examples]
     again = json.loads(Path("tasks.json").read_text("utf-8"))
@@ -232,7 +232,7 @@ def test_a_raw_csv_becomes_a_served_model(run, monkeypatch):
     (curl,) = [words for words in commands if words[0] == "curl"]
     answers = []
 
-    def serve(registry, settings, listener, keys, hosts):
+    def serve(registry, settings, listener, keys, hosts, _greeting):
         listener.close()
         registry.load()
         with TestClient(make_app(registry, settings, keys, hosts), "http://localhost") as client:
