@@ -26,6 +26,7 @@ WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 CHANGING = {"open", "fcntl.flock", "fcntl.lockf", "os.fsync", "os.truncate", "os.chmod"}
 CHANGING |= {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink"}
 HUNG = "hung"
+TEMPORARY = "temporary"  # the folder in each world for temporary files
 SECONDS = 60.0  # after which a child hangs
 
 
@@ -167,6 +168,8 @@ def _work(world, work, output, calls, trap, before):
     sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
     os.chdir(world)
     os.environ |= {"SETRNN_CACHE": str(world / "cache"), "COLUMNS": "200"}
+    os.environ["TMPDIR"] = str(world / TEMPORARY)
+    tempfile.tempdir = None  # it is chosen again
     find = multiprocessing.get_context  # a new interpreter for each run of `compare` takes seconds
     multiprocessing.get_context = lambda kind=None: find("fork" if kind == "spawn" else kind)
     code = 99

@@ -25,6 +25,8 @@ NETWORK = ("--method", "set-rnn-exact", "--device", "cpu", *SETTINGS)
 COMPARED = ("--methods", "br,sigmoid", "--seeds", "1", *NETWORK[2:])
 TEXTS = ("--unlabelled", "data/test.jsonl")
 CLASSICAL = ("--method", "br", "--set", "classical.max_steps=5")
+OLD = ("--data", "data", "--device", "cpu")
+WORKERS = ("--workers", "2", "--chunk-rows", "4", "--device", "cpu")
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,22 @@ COMMANDS = (
         uses_cache=True,
     ),
     Command(
+        "train --jobs 2",
+        ("train", "data", "--out", "out/mixture", "--budget", "0", "--jobs", "2", *NETWORK[2:]),
+        needs=("data", "cache"),
+        keeps=("out/mixture",),
+        again=("--resume",),
+        most_tries=10,
+    ),
+    Command(
+        "train on few documents",
+        ("train", "data/train.jsonl", "--out", "out/few", *CLASSICAL[2:]),
+        needs=("data",),
+        copies={"models/other": "out/few"},
+        keeps=("out/few",),
+        most_tries=10,
+    ),
+    Command(
         "train br",
         ("train", "data", "--out", "out/br", *CLASSICAL),
         needs=("data", "cache"),
@@ -83,6 +101,46 @@ COMMANDS = (
         needs=("data", "models/network"),
         copies={"rows-of-br.jsonl": "out/rows.jsonl"},
         keeps=("out/rows.jsonl", "models/network"),
+    ),
+    Command(
+        "predict DIR/ --workers",
+        ("predict", "models/network", "data/test.jsonl", "--out", "out/parts/", *WORKERS),
+        needs=("data", "models/network"),
+        most_tries=15,
+    ),
+    Command(
+        "predict FILE --workers",
+        ("predict", "models/network", "data/test.jsonl", "--out", "out/rows.csv", *WORKERS),
+        needs=("data", "models/network"),
+        copies={"rows-of-br.jsonl": "out/rows.csv"},
+        keeps=("out/rows.csv",),
+        most_tries=15,
+    ),
+    Command(
+        "evaluate",
+        ("evaluate", "models/br", "data", "--device", "cpu", "--json", "out/scores.json"),
+        needs=("data", "models/br"),
+        copies={"rows-of-br.jsonl": "out/scores.json"},
+        keeps=("out/scores.json",),
+    ),
+    Command(
+        "data choose",
+        ("data", "choose", "models/br", "data", "--n", "5", "--out", "out/next.csv"),
+        needs=("data", "models/br"),
+        copies={"rows-of-br.jsonl": "out/next.csv"},
+        keeps=("out/next.csv",),
+    ),
+    Command(
+        "data split",
+        ("data", "split", "data/train.jsonl", "out/split"),
+        needs=("data",),
+        copies={"other-data": "out/split"},
+        keeps=("out/split/train.jsonl",),
+    ),
+    Command(
+        "data convert",
+        ("data", "convert", "data", "out/tables", "--to", ".parquet"),
+        needs=("data",),
     ),
     Command(
         "data prepare",
@@ -114,6 +172,21 @@ COMMANDS = (
         again=("--resume",),
         most_tries=20,
         uses_cache=True,
+    ),
+    Command(
+        "update",
+        ("update", "models/network", "other-data", *OLD, "--out", "out/updated"),
+        needs=("data", "other-data", "models/network"),
+        copies={"models/other": "out/updated"},
+        keeps=("out/updated", "models/network"),
+        most_tries=10,
+    ),
+    Command(
+        "push",
+        ("push", "models/network", "out/shared"),
+        needs=("models/network",),
+        copies={"models/other": "out/shared"},
+        keeps=("out/shared", "models/network"),
     ),
     Command(
         "compare",

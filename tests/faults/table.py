@@ -15,7 +15,7 @@ class Tries:
 
     def __init__(self, fault, where):
         self.fault, self.where = fault, where
-        self.n_tries = self.n_survived = 0
+        self.n_tries = self.n_survived = self.n_late = 0
         self.losses, self.first, self.lock = Counter(), {}, threading.Lock()
 
     def add(self, problems, what=""):
@@ -27,6 +27,10 @@ class Tries:
             for problem in problems:
                 self.first.setdefault(_general(problem), f"{what}: {problem}")
 
+    def add_late(self):
+        """Count a fault that came after the end of its command: it is no try."""
+        self.n_late += 1
+
     @property
     def row(self):
         """What the table has of it, as plain values."""
@@ -34,7 +38,7 @@ class Tries:
         if len(self.losses) > MOST_LOSSES:
             shown.append(f"and {len(self.losses) - MOST_LOSSES} more")
         lost = "; ".join(shown) or NOTHING
-        return (self.fault, lost, self.where, self.n_tries, self.n_survived)
+        return (self.fault, lost, self.where, self.n_tries, self.n_survived, self.n_late)
 
     @property
     def report(self):
@@ -60,8 +64,12 @@ def as_markdown(rows):
     faults = list(dict.fromkeys(row[0] for row in rows))
     rows = sorted(rows, key=lambda row: (faults.index(row[0]), row[1] != NOTHING, row[1]))
     for (fault, lost), group in groupby(rows, key=lambda row: row[:2]):
-        _, _, names, tries, survived = zip(*group, strict=True)
-        where = ", ".join(f"{name} ({n:,})" for name, n in zip(names, tries, strict=True))
+        group = list(group)
+        _, _, _, tries, survived, _ = zip(*group, strict=True)
+        where = ", ".join(
+            f"{name} ({n:,} of {n + late:,})" if late else f"{name} ({n:,})"
+            for _, _, name, n, _, late in group
+        )
         lines.append(f"| {fault} | {where} | {sum(tries):,} | {sum(survived):,} | {lost} |")
     return "\n".join(lines)
 

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from children import Ended, run
+from children import TEMPORARY, Ended, run
 from commands import CLASSICAL, COMPARED, NETWORK, SETTINGS, Command
 
 from setrnn.data import newsroom
@@ -25,6 +25,7 @@ SIZES = {"train": 40, "valid": 110, "test": 20}  # 100 valid documents are neede
 # Times and what holds them: the same command writes others.
 VARYING = {"costs", "environment", "seal", "seconds", "trained", "training_seconds"}
 VARYING |= {"documents_per_second", "training_documents_per_second"}
+VARYING |= {"inputs"}  # of predict, with the path of the world
 ONLY_NAMED = (".run/", "out/compared/report/")  # files with times in them, by a part of the path
 
 
@@ -63,7 +64,7 @@ def make_base(base, is_short=False):
 
 def copy_parts(base, world, needs, copies=()):
     """Copy parts of the base into a new world."""
-    world.mkdir(parents=True)
+    (world / TEMPORARY).mkdir(parents=True)
     for source, target in [*((each, each) for each in needs), *dict(copies).items()]:
         place = world / target
         place.parent.mkdir(parents=True, exist_ok=True)

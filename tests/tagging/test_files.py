@@ -123,6 +123,12 @@ def test_another_run_is_refused_in_a_begun_folder(model, taggers, news, tmp_path
         tag(model, news, tmp_path / "other")
 
 
+def test_a_run_that_was_killed_as_it_began_is_begun_again(model, news, tmp_path, here):
+    (tmp_path / "tags").mkdir()
+    (tmp_path / "tags/.run.json.setrnn-000000-99-01234567").write_text("{")
+    assert tag(model, news, tmp_path / "tags").n_documents > 0
+
+
 def test_bad_rows_stop_or_are_counted(model, tmp_path, here):
     file = tmp_path / "news.jsonl"
     file.write_text('{"text": "a"}\n{"txt": 1}\n\n{"text": "b"}\n', encoding="utf-8")

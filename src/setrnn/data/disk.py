@@ -11,8 +11,9 @@ import secrets
 import shutil
 import stat
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any, BinaryIO, TypeVar
 
 from setrnn.errors import BusyError, DataError
@@ -92,6 +93,11 @@ def temporary_folder(target: Path, is_private: bool = False, way_out: str = "") 
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def private_folder() -> AbstractContextManager[Path]:
+    """Yield a folder in the temporary folder of the machine, for texts that nobody else may see."""
+    return temporary_folder(Path(gettempdir()) / "setrnn", is_private=True)
 
 
 @contextmanager
@@ -272,14 +278,18 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _is_alive(pid: int) -> bool:
-    """Return whether a process of this machine runs."""
-    if os.name != "nt":  # on Windows, asking would end it
-        try:
-            os.kill(pid, 0)
-        except (ProcessLookupError, OverflowError):
-            return False
-        except PermissionError:
-            pass
+    """Return whether a process of this machine runs; a zombie does not."""
+    if os.name == "nt":  # asking would end it
+        return True
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    with suppress(OSError):  # without /proc, as on macOS
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+        return state != b"Z"
     return True
 
 

@@ -7,7 +7,6 @@ The token is that of huggingface_hub: HF_TOKEN, or what `hf auth login` has stor
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setrnn import __version__
+from setrnn.data.disk import private_folder
 from setrnn.errors import ConfigError, MissingExtraError, ModelError, printable
 from setrnn.models.folder import (
     CONFIG,
@@ -145,8 +145,8 @@ def push(model: str | Path | Tagger, to: str | Path, *, private: bool = False) -
     if target.endswith("/"):
         target += name_place(model) if isinstance(model, str | Path) else model.method
     if is_hub(target):
-        with tempfile.TemporaryDirectory(prefix="setrnn-") as temporary:
-            folder = Path(temporary) / "model"
+        with private_folder() as temporary:
+            folder = temporary / "model"
             _copy(model, folder)
             return _upload(target, folder, private)
     if private:

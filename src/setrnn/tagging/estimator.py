@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from numbers import Real
 from pathlib import Path
-from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from setrnn.config import Config, load_config
-from setrnn.data.disk import temporary_folder
+from setrnn.data.disk import private_folder
 from setrnn.data.example import Example
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.preparing import prepare
@@ -307,7 +306,7 @@ def _train(
 ) -> Tagger:
     """Train on a temporary prepared folder, to which the tagger keeps no reference."""
     check_training(method, config, options.device, resume=False)
-    with temporary_folder(Path(gettempdir()) / "texts", is_private=True) as folder:
+    with private_folder() as folder:
         streams = {name: partial(iter, examples) for name, examples in splits.items()}
         prepared = prepare(streams, folder / "texts", "texts", config.text, {}, hierarchy=tree)
         note_labels(prepared, config.training.forgotten)

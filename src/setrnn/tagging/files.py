@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import setrnn
 from setrnn.data.cache import Source
-from setrnn.data.disk import locked, seal_file, whole_file
+from setrnn.data.disk import is_temporary, locked, seal_file, whole_file
 from setrnn.data.example import Example
 from setrnn.data.read import BadRows, Split, choose_split
 from setrnn.data.read.lines import has_mark
@@ -208,6 +208,9 @@ def predict_files(
         names = tuple(file.name for file in files)
         if is_file:
             _join(files, target, work.separator, part)
+            for each in folder.iterdir():
+                if each.name != RUN:  # by which a second run knows what a killed one left
+                    each.unlink()
             shutil.rmtree(folder)
             names = (target.name,)
         else:
@@ -220,10 +223,11 @@ def begin_run(file: Path, run: dict[str, Any], place: Path) -> None:
     """Write the settings of a run, or check that they are those of the run that was begun."""
     if file.exists():
         check_same_run(file.read_bytes(), run, place)
-    elif file.parent.is_dir() and any(file.parent.iterdir()):
+        return
+    names = os.listdir(file.parent) if file.parent.is_dir() else []  # noqa: PTH208
+    if not all(map(is_temporary, names)):  # those are of a run that was killed as it began
         raise holds_other_files(place)
-    else:
-        _write_json(file, run)
+    _write_json(file, run)
 
 
 def check_same_run(text: bytes, run: dict[str, Any], place: Path | str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import glob
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
+from setrnn.data.disk import private_folder
 from setrnn.data.example import Example, rename_labels
 from setrnn.data.prepared import is_prepared
 from setrnn.data.read import corpora, delimited, huggingface, jsonl, label_studio, parquet
@@ -113,8 +113,8 @@ def open_standard_input(
 
     Without a format, each line is a JSON object if the first one begins with {, or else a text.
     """
-    with tempfile.TemporaryDirectory(prefix="setrnn-") as folder:
-        path = Path(folder) / "stdin"
+    with private_folder() as folder:
+        path = folder / "stdin"
         with path.open("wb") as file:
             shutil.copyfileobj(stream, file)
         if reader is None:

@@ -14,11 +14,11 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.cache import Source, open_prepared
+from setrnn.data.disk import private_folder
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import even_rows
 from setrnn.data.vectors import SOURCES
@@ -104,8 +104,7 @@ class Automatic:
         """Train the members, mix them, and save the mixture."""
         with ExitStack() as stack:
             if self.out is None:
-                own = stack.enter_context(TemporaryDirectory(prefix="setrnn-"))
-                place = Path(own) / "members"
+                place = stack.enter_context(private_folder()) / "members"
             else:
                 place = run_folder_of(self.out)
             stack.enter_context(only_trainer(place))
@@ -278,7 +277,7 @@ class Automatic:
             at_once = " at the same time" if len(by_name) > 1 else ""
             log.info(f"Training {' and '.join(by_name)}{at_once}.")
         jobs = [
-            Job(name, self._work(each), self.folder.place(f"{name}.log"), part_of="networks")
+            Job(name, self._work(each), self.folder.log(name), part_of="networks")
             for name, each in by_name.items()
         ]
         with closing(run_jobs(jobs, len(jobs), self.on_progress, self.n_threads)) as all_ended:

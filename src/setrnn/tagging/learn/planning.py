@@ -304,11 +304,17 @@ class MembersFolder:
         """Return the model folder of a member."""
         return self.folder / name
 
+    def log(self, name: str) -> Path:
+        """Return where a network prints that is trained in a process of its own."""
+        return self.folder / f"{name}.log"
+
     def find(self, name: str, device: str) -> Tagger | None:
         """Return a member that is finished; a damaged one is trained again."""
         if name in self.plan.members and recovered(self.place(name)).is_dir():
             with suppress(SetRNNError, OSError):
-                return load(self.place(name), device)
+                found = load(self.place(name), device)
+                self.log(name).unlink(missing_ok=True)  # left if a process was killed just before
+                return found
         return None
 
     def write(self) -> None:
