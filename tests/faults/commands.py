@@ -125,7 +125,7 @@ COMMANDS = (
     ),
     Command(
         "data choose",
-        ("data", "choose", "models/br", "data", "--n", "5", "--out", "out/next.csv"),
+        ("data", "choose", "models/br", "data/test.jsonl", "--n", "5", "--out", "out/next.csv"),
         needs=("data", "models/br"),
         copies={"rows-of-br.jsonl": "out/next.csv"},
         keeps=("out/next.csv",),
@@ -134,13 +134,13 @@ COMMANDS = (
         "data split",
         ("data", "split", "data/train.jsonl", "out/split"),
         needs=("data",),
-        copies={"other-data": "out/split"},
-        keeps=("out/split/train.jsonl",),
+        most_tries=20,
     ),
     Command(
         "data convert",
         ("data", "convert", "data", "out/tables", "--to", ".parquet"),
         needs=("data",),
+        most_tries=20,
     ),
     Command(
         "data prepare",
@@ -179,7 +179,7 @@ COMMANDS = (
         needs=("data", "other-data", "models/network"),
         copies={"models/other": "out/updated"},
         keeps=("out/updated", "models/network"),
-        most_tries=10,
+        most_tries=6,
     ),
     Command(
         "push",
@@ -187,6 +187,7 @@ COMMANDS = (
         needs=("models/network",),
         copies={"models/other": "out/shared"},
         keeps=("out/shared", "models/network"),
+        most_tries=20,
     ),
     Command(
         "compare",

@@ -1,17 +1,24 @@
-"""Every encoder reads a document the same way, whatever stands beside or behind it."""
+"""Every encoder reads a document the same way, whatever stands beside or behind it.
+
+Documents of several windows are read a window at a time, and remembered as one.
+"""
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.functional import pad
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from brute_force_sequences import N_WORDS, TEXTS, batch_of
 from setrnn.config import ModelSettings, load_config
 from setrnn.model.encoders import ENCODERS, GRUEncoder, gru
+from setrnn.model.network import encode_windows
 from tiny_transformers import tiny_transformer
 
 EVERY_ENCODER = pytest.mark.parametrize("encoder", ENCODERS)
+WINDOW = 4
+LONG = [[3, 4, 5, 6, 7, 8, 9, 10, 11], [12, 3, 14, 5, 16], [6, 7, 8, 9], [10, 11], []]
 
 
 def make_encoder(name="gru", **settings):
@@ -21,9 +28,9 @@ def make_encoder(name="gru", **settings):
     return ENCODERS[name](source, ModelSettings(**settings)).eval()
 
 
-def read(encoder, texts=TEXTS):
+def read(encoder, texts=TEXTS, window=None):
     batch = batch_of(texts)
-    return encoder(batch.tokens, batch.lengths)
+    return encode_windows(encoder, batch.tokens, batch.lengths, window)
 
 
 @EVERY_ENCODER
@@ -37,13 +44,48 @@ def test_a_document_is_a_vector_a_word_and_a_summary(encoder):
 
 
 @EVERY_ENCODER
-@pytest.mark.parametrize("document", range(len(TEXTS)))
-def test_a_document_is_read_the_same_alone(encoder, document):
+@pytest.mark.parametrize("window", [None, WINDOW])
+def test_padding_neighbours_and_their_order_change_nothing(encoder, window):
+    encoder, batch = make_encoder(encoder), batch_of(LONG)
+    T, expected = batch.tokens.shape[1], read(encoder, LONG, window)
+    wider = encode_windows(encoder, pad(batch.tokens, (0, 5)), batch.lengths, window)
+    torch.testing.assert_close(wider.memory[:, :T], expected.memory)
+    torch.testing.assert_close(wider.summary, expected.summary)
+    assert not wider.is_word[:, T:].any()
+    turned = encode_windows(encoder, batch.tokens.flip(0), batch.lengths.flip(0), window)
+    torch.testing.assert_close(turned.memory.flip(0), expected.memory)
+    for row, text in enumerate(LONG):
+        alone = read(encoder, [text], window)
+        torch.testing.assert_close(alone.summary[0], expected.summary[row])
+        n_words = alone.memory.shape[1]
+        torch.testing.assert_close(alone.memory[0], expected.memory[row, :n_words])
+
+
+@EVERY_ENCODER
+def test_documents_of_one_window_are_read_as_ever_bit_by_bit(encoder):
     encoder = make_encoder(encoder)
-    together, alone = read(encoder), read(encoder, [TEXTS[document]])
-    length = alone.memory.shape[1]
-    torch.testing.assert_close(together.memory[document, :length], alone.memory[0])
-    torch.testing.assert_close(together.summary[document], alone.summary[0])
+    found, expected = read(encoder, LONG[2:], WINDOW), read(encoder, LONG[2:])
+    for part in ("memory", "closed", "summary"):
+        assert torch.equal(getattr(found, part), getattr(expected, part))
+
+
+@EVERY_ENCODER
+def test_the_memory_of_a_document_is_that_of_its_windows(encoder):
+    encoder = make_encoder(encoder)
+    found = read(encoder, LONG, WINDOW)
+    assert found.is_word.sum(1).tolist() == [9, 5, 4, 2, 1]
+    for row, text in enumerate(LONG[:4]):
+        windows = [text[start : start + WINDOW] for start in range(0, len(text), WINDOW)]
+        alone = [read(encoder, [each]) for each in windows]
+        memory = torch.cat([each.memory[0] for each in alone])
+        torch.testing.assert_close(found.memory[row, : len(text)], memory)
+        words = torch.cat([each.words[0] for each in alone])
+        torch.testing.assert_close(found.words[row, : len(text)], words)
+        summary = sum(
+            each.summary[0] * len(own) for each, own in zip(alone, windows, strict=True)
+        ) / len(text)
+        torch.testing.assert_close(found.summary[row], summary)
+        assert not found.memory[row, len(text) :].any()
 
 
 @EVERY_ENCODER

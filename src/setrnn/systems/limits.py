@@ -20,7 +20,7 @@ from setrnn.systems.candidates import Bools, Floats, Ids, Ints
 
 if TYPE_CHECKING:
     from setrnn.systems.closure import Closure
-    from setrnn.systems.dependencies import Dependencies
+    from setrnn.systems.rules.plausible import Dependencies
 
 # The weight of log p(set) beside the value of a set, such as its expected F1, for a model without a
 # calibration: a calibration chooses it.

@@ -22,8 +22,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.methods import Method
 from setrnn.model.devices import find_device, limited_threads, patient_threads
 from setrnn.model.interfaces import Encoding
-from setrnn.model.network import Network, rebuild_network
-from setrnn.model.windows import find_window
+from setrnn.model.network import Network, find_window, rebuild_network
 from setrnn.search.set_search import ScoredSets
 from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, SetCandidates
 from setrnn.systems.empty_set import EMPTY_SHIFT, pack_shift, unpack_shift

@@ -27,7 +27,6 @@ from setrnn.models.card import write_readme
 from setrnn.models.folder import CALIBRATION, SavedModel, load_model, save_model
 from setrnn.models.hub import open_place, require_folder
 from setrnn.systems.closure import Closure
-from setrnn.systems.dependencies import Dependencies
 from setrnn.systems.limits import Limits, SeenSets, SetLimits
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.predicting import documents_at_once
@@ -35,6 +34,7 @@ from setrnn.systems.registry import choose_rule, find_system
 from setrnn.systems.relabelled import RelabelledSystem
 from setrnn.systems.rules import RULES, find_rule, rule_for
 from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS, Thresholds
+from setrnn.systems.rules.plausible import Dependencies
 from setrnn.systems.system import System
 from setrnn.tagging.trust.acceptance import LabelAcceptance
 from setrnn.tagging.trust.saved import Calibration

@@ -5,10 +5,9 @@ import pytest
 
 from brute_force import all_sets
 from choices import as_sets, choice_of, choose_sets, expected_f1, padded_sets, random_distributions
-from setrnn.systems.dependencies import Dependencies
 from setrnn.systems.limits import PLAUSIBLE, SeenSets, no_limits
 from setrnn.systems.rules import find_rule
-from setrnn.systems.rules.plausible import choose_plausible
+from setrnn.systems.rules.plausible import Dependencies, choose_plausible
 
 
 def choose(probs, weight, dependencies=None, rule="f1", limits=None):
