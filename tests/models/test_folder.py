@@ -296,7 +296,8 @@ def test_a_calibration_that_is_not_that_of_the_model_is_refused(folder, text):
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="cannot be written"):
-        check_model_place(tmp_path / "file" / "models" / "m")
+    place = tmp_path / "file" / "models" / "m"
+    with pytest.raises(DataError, match=f"{place} cannot be written"):
+        check_model_place(place)
     check_model_place(tmp_path / "models" / "m")
     assert [path.name for path in tmp_path.iterdir()] == ["file"], "nothing is made"

@@ -53,6 +53,23 @@ def test_a_model_is_the_same_at_every_place(place, hub, folder, tmp_path, monkey
         setrnn.push(folder, "other", private=True)
 
 
+@pytest.mark.parametrize("start", ["./", "../work/", "{}/"])
+def test_a_path_may_hold_what_begins_a_name_on_the_hub(
+    start, folder, tmp_path, monkeypatch, setrnn
+):
+    start = start.format(tmp_path / "work")
+    shutil.copytree(folder, tmp_path / "work/hub:a/b")
+    monkeypatch.chdir(tmp_path / "work")
+    place = f"{start}hub:a/b"
+    assert setrnn("show", place).code == 0
+    assert setrnn("predict", place, "--text", TEXT).code == 0
+    assert setrnn("push", place, f"{start}hub:a/c").code == 0
+    assert version(place) == version(f"{start}hub:a/c")
+    (served,) = name_folders([place]).values()
+    Registry({"b": served}, "cpu").load()
+    assert setrnn("show", "hub:a b").code == 1
+
+
 def test_only_files_of_a_model_are_sent(hub, folder, tmp_path):
     place = shutil.copytree(folder, tmp_path / "model")
     (place / "texts.pkl").write_bytes(b"private")

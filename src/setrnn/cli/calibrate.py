@@ -47,7 +47,7 @@ def calibrate(
     trained on are refused.
     """
     require_folder(model, "calibrate")
-    check_folder_place(model)
+    check_folder_place(Path(model))
     for file in filter(None, (figure, json)):
         check_file_place(file)
     if figure is not None and figure.suffix not in FIGURES:

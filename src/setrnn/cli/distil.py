@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import setrnn
@@ -14,7 +13,7 @@ from setrnn.cli.train import show_training
 
 
 def distil(
-    teacher: Annotated[Path, argument("TEACHER", "A model folder or hub:NAME.")],
+    teacher: Annotated[str, argument("TEACHER", "A model folder or hub:NAME.")],
     data: options.Data,
     out: options.ModelOut,
     reading: options.TreeReading,

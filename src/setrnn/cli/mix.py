@@ -17,7 +17,7 @@ from setrnn.errors import ConfigError
 
 def mix(
     models: Annotated[
-        list[Path], argument("MODEL", "Models with the same labels: folders or hub:NAME.")
+        list[str], argument("MODEL", "Models with the same labels: folders or hub:NAME.")
     ],
     data: Annotated[
         str,
@@ -39,7 +39,7 @@ def mix(
     DATA. The tables show each measure by its own rule on these documents, for each model and for
     the mixture, and the weights.
     """
-    if out.resolve() in (model.resolve() for model in models):
+    if out.resolve() in (Path(model).resolve() for model in models):
         raise ConfigError(f"--out is {out}, one of the models to mix. Name another folder.")
     with terminal_progress() as on_progress:
         tagger = setrnn.mix(

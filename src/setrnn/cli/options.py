@@ -52,7 +52,7 @@ def part(default: str) -> Any:  # noqa: ANN401 (typer has no narrower type)
     return option("The part of the data to read.", default=f"{default}, or the only one")
 
 
-Model = Annotated[Path, argument("MODEL", "A model folder or hub:NAME.")]
+Model = Annotated[str, argument("MODEL", "A model folder or hub:NAME.")]
 Data = Annotated[
     list[str],
     argument(

@@ -23,6 +23,7 @@ from setrnn.data.read import BadRows, Split, choose_split
 from setrnn.data.read.dataset import STDIN, open_standard_input
 from setrnn.data.read.lines import has_mark
 from setrnn.errors import ConfigError
+from setrnn.models.hub import name_place
 from setrnn.tagging.rows import (
     check_separator,
     json_rows,
@@ -176,7 +177,7 @@ def predict(
             found = watch(found, "tagging", on_progress)
             if suffix == TASKS:
                 # The version of the model is named as by `serve --label-studio`.
-                version = f"{model.resolve().name}-{tagger.version}"
+                version = f"{name_place(model)}-{tagger.version}"
                 write_predicted_tasks(for_rows, found, file, version, reading.id_field)
             else:
                 mark, separator = any(map(has_mark, part.files)), reading.label_separator

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,11 @@ from setrnn import __version__
 from setrnn.config import Config, MixtureConfig, from_dict, settings_hash, to_dict
 from setrnn.data.disk import (
     check_folder_place,
+    explain_failed_write,
     is_temporary,
     locked,
     recovered,
     seal_file,
-    temporary_folder,
     whole_folder,
 )
 from setrnn.data.hierarchy import Hierarchy
@@ -122,11 +123,11 @@ def check_model_place(folder: Path) -> None:
     """Raise if a model cannot be written to `folder`: before the work, not after it."""
     refuse_other_folder(folder)
     check_folder_place(folder)
-    parent = folder.resolve().parent
-    while not parent.exists():
-        parent = parent.parent
-    with temporary_folder(parent / folder.name, way_out=" Name a folder in another place."):
-        pass
+    with explain_failed_write(folder, " Name a folder in another place."):
+        parent = folder.resolve().parent
+        while not parent.exists():
+            parent = parent.parent
+        TemporaryDirectory(prefix=f".{folder.name}.", dir=parent).cleanup()
 
 
 def save_model(

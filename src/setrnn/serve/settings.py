@@ -15,7 +15,7 @@ from typer import Option
 
 from setrnn.data.text.words import whole_characters
 from setrnn.errors import ConfigError
-from setrnn.models.hub import name_place
+from setrnn.models.hub import is_hub, name_place
 
 MAX_NESTED = 10_000  # fields, lists and objects in a body: far more than a request needs
 FIELDS_PER_TASK = 500  # of Label Studio, with its annotations and predictions
@@ -116,6 +116,8 @@ def name_folders(models: Sequence[str]) -> dict[str, Path]:
         if not is_named or Path(each).is_dir():
             name, folder = name_place(each), each
         path = Path(folder)
+        if is_hub(path) and not is_hub(folder):
+            path = path.absolute()  # ./hub:a/b is a folder, and its Path is hub:a/b
         if not name or whole_characters(name) != name:
             raise ConfigError(f"'{each}' gives the model no valid name. Write NAME=FOLDER.")
         if name in folders:

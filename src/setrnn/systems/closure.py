@@ -75,7 +75,7 @@ class Closure:
 
     def parents(self, label: int) -> list[int]:
         """Return the labels directly above a label: those that are above no other of them."""
-        return self._parents[label].tolist()
+        return [int(each) for each in self._parents[label]]
 
     @cached_property
     def _parents(self) -> Ragged:
