@@ -16,7 +16,6 @@ from setrnn.metrics import (
     evaluate_label_sets,
     evaluate_sets,
     f1_by_label,
-    top_labels,
 )
 
 
@@ -109,17 +108,6 @@ def test_unseen_labels_count_as_missed_and_are_reported():
 def test_label_sets_that_do_not_fit_are_refused(true_sets, predicted_sets, labels, message):
     with pytest.raises(DataError, match=message):
         evaluate_label_sets(true_sets, predicted_sets, labels)
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_equal_scores_rank_by_label_index(dtype):
-    scores = np.array([[0, 1, 0, 1, 0], [0, 0, 0, 0, 0]], dtype=dtype)
-    np.testing.assert_array_equal(top_labels(scores, 3), [[1, 3, 0], [0, 1, 2]])
-
-
-def test_scores_of_minus_infinity_rank_last_and_never_twice():
-    scores = np.array([[-np.inf, -np.inf, 2.0, np.inf]])
-    np.testing.assert_array_equal(top_labels(scores, 4), [[3, 2, 0, 1]])
 
 
 # Labels that are not known, against plain loops.

@@ -199,22 +199,6 @@ def document_f1(truth: Indicator, predicted: Indicator) -> Values:
     return _overlap_by_document(*matching_pair(truth, predicted)).f1(empty=1.0)
 
 
-def top_labels(scores: NDArray[Any], k: int) -> NDArray[np.intp]:
-    """Return the k best labels of each document, (n, k), from scores (n, L); k is at most L.
-
-    Equal scores are ranked by label index. The best label is taken k times: this is faster than a
-    partial sort up to a k of about 50.
-    """
-    # -inf marks taken labels, so no score may be -inf.
-    left = np.maximum(scores, np.finfo(scores.dtype).min)
-    ranked = np.empty((len(scores), k), dtype=np.intp)
-    documents = np.arange(len(scores))
-    for rank in range(k):
-        ranked[:, rank] = left.argmax(axis=1)  # the first of equal scores
-        left[documents, ranked[:, rank]] = -np.inf
-    return ranked
-
-
 def _overlap_by_document(truth: Sparse, predicted: Sparse) -> Overlap:
     matrices = (truth, predicted, truth.multiply(predicted).tocsr())
     return Overlap(*(np.diff(matrix.indptr).astype(np.int64) for matrix in matrices))

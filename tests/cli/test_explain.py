@@ -4,8 +4,9 @@ from io import StringIO
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
-from setrnn.cli.explain import show_label_words
+from setrnn.cli.explain import show_words
 from setrnn.data.text.alignment import Word
 
 TEXT = "The draft budget of Velmara for 2,500 [bold]clubs[/bold]"
@@ -69,7 +70,8 @@ def test_no_word_of_any_script_is_cut_off(taggers, monkeypatch):
     for width in range(50, 90):
         console = Console(width=width, file=StringIO())
         monkeypatch.setattr("setrnn.cli.tables.stdout", console)
-        show_label_words(replace(found, words=read, label_words=(label,)))
+        found = replace(found, words=read, label_words=(label,))
+        show_words(found, "words", [(Text(label.label), label)], "+.2f")
         printed = "".join(console.file.getvalue().split())
         assert "…" not in printed
         assert all(word in printed for word in words[:4])

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import setrnn
 from setrnn.cli import options
-from setrnn.cli.options import argument, option
+from setrnn.cli.options import argument, new_file, option
 from setrnn.cli.progress import terminal_progress
 from setrnn.cli.tables import show_table
 from setrnn.cli.terminal import note, show, write_json
-from setrnn.data.disk import check_file_place, check_folder_place, whole_file
+from setrnn.data.disk import check_folder_place, whole_file
 from setrnn.errors import ConfigError
 from setrnn.models.hub import name_place, require_folder
 
@@ -34,7 +34,7 @@ def calibrate(
     rule: options.Rule = None,
     split: options.ValidPart = None,
     figure: Annotated[
-        Path | None, option("Also draw a reliability diagram: a .svg, .png or .pdf file.")
+        Path | None, new_file("Also draw a reliability diagram: a .svg, .png or .pdf file.")
     ] = None,
     json: options.JsonFile = None,
     device: options.Device = "auto",
@@ -48,8 +48,6 @@ def calibrate(
     """
     require_folder(model, "calibrate")
     check_folder_place(Path(model))
-    for file in filter(None, (figure, json)):
-        check_file_place(file)
     if figure is not None and figure.suffix not in FIGURES:
         raise ConfigError(f"--figure must end in {', '.join(FIGURES)}, got {figure.name}.")
     tagger = setrnn.load(model, device)

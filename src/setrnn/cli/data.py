@@ -12,12 +12,11 @@ import typer
 
 import setrnn
 from setrnn.cli import options
-from setrnn.cli.options import argument, option, part
+from setrnn.cli.options import argument, new_file, option, part
 from setrnn.cli.progress import terminal_progress, watch
 from setrnn.cli.tables import show_table
 from setrnn.cli.terminal import escape_controls, note, show, stdout, warn, write_json
 from setrnn.data.cache import Source
-from setrnn.data.disk import check_file_place
 from setrnn.data.example import Example
 from setrnn.data.hierarchy import describe_fit
 from setrnn.data.prepared import Prepared
@@ -242,7 +241,7 @@ def choose(
         list[str],
         argument("POOL", "The documents to choose from: files, or a folder. Labels are not read."),
     ],
-    out: Annotated[Path, option("The file to write: .csv, .parquet, or else JSON Lines.")],
+    out: Annotated[Path, new_file("The file to write: .csv, .parquet, or else JSON Lines.")],
     reading: options.Reading,
     n: Annotated[int, option("How many documents to choose.", "N", "--n", min=1)] = 200,
     split: Annotated[str | None, part("train")] = None,
@@ -255,7 +254,6 @@ def choose(
     labels that it is least sure about. The most useful documents come first. Documents that MODEL
     was trained on, repeated texts and empty texts are left out.
     """
-    check_file_place(out)
     source = reading.source(pool, require_labels=False)
     mark = False
     if source.prepared_folder is None:

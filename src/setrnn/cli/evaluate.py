@@ -13,7 +13,6 @@ from setrnn.cli.options import option
 from setrnn.cli.progress import terminal_progress
 from setrnn.cli.tables import show_measures, show_table
 from setrnn.cli.terminal import show, warn, write_json
-from setrnn.data.disk import check_file_place
 from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 from setrnn.errors import printable
 from setrnn.metrics import MEASURES
@@ -41,8 +40,6 @@ def evaluate(
     Without --rule, the first table compares all prediction rules, and the rest is by the model's
     own rule. The table says if the model was trained on the documents.
     """
-    if json is not None:
-        check_file_place(json)
     tagger = setrnn.load(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,10 +11,10 @@ from rich.text import Text
 
 import setrnn
 from setrnn.cli import options
-from setrnn.cli.options import option
+from setrnn.cli.options import new_file, option
 from setrnn.cli.tables import Row, labels_text, show_table
 from setrnn.cli.terminal import note, show, stdout, write_json
-from setrnn.data.disk import check_file_place, whole_file
+from setrnn.data.disk import whole_file
 from setrnn.errors import ConfigError
 from setrnn.report.wording import format_probability
 
@@ -31,7 +32,7 @@ def explain(
         list[str] | None,
         option("The features of the text, separated by commas. May be repeated.", "A,B"),
     ] = None,
-    html: Annotated[Path | None, option("Also write the explanation to this HTML page.")] = None,
+    html: Annotated[Path | None, new_file("Also write the explanation to this HTML page.")] = None,
     json: options.JsonFile = None,
     top: Annotated[int, option("How many sets and how many sequences to list at most.")] = 12,
     rule: options.Rule = None,
@@ -52,8 +53,6 @@ def explain(
     """
     if label and no_label:
         raise ConfigError("--no-label means the empty set. Omit it, or omit --label.")
-    for place in filter(None, (html, json)):
-        check_file_place(place)
     names = [name.strip() for each in features or [] for name in each.split(",") if name.strip()]
     tagger = setrnn.load(model, device)
     content = sys.stdin.read() if text == "-" else text
@@ -81,7 +80,12 @@ def _show(explanation: Explanation) -> None:
         )
     )
     if explanation.label_words:
-        show_label_words(explanation)
+        labels = [
+            (Text(each.label) if each.is_in_set else Text(f"{each.label} (left out)", "dim"), each)
+            for each in explanation.label_words
+        ]
+        title = "The words for each label (+) and against it (-)."
+        show_words(explanation, title, labels, "+.2f")
     if explanation.sequences:
         _show_sequences(explanation)
     if not explanation.is_given:
@@ -89,20 +93,30 @@ def _show(explanation: Explanation) -> None:
     if explanation.sequences and not all(each.is_exact for each in explanation.sets):
         show(f"≥ a lower bound: more orders than the beam holds ({explanation.beam_width})")
     if explanation.steps:
-        _show_steps(explanation)
+        steps = [
+            (Text("STOP", "dim") if each.label is None else Text(each.label), each)
+            for each in explanation.steps
+        ]
+        order = f"The best order of set A{_by_member(explanation)}"
+        probability = format_probability(explanation.order_probability)
+        title = f"{order}, p {probability}: the words attended to."
+        show_words(explanation, title, steps, ".2f")
     stdout.print(Text("\nWhat was read", "bold"))
     for each in explanation.reading_notes():
         show(f"- {each}")
 
 
-def show_label_words(explanation: Explanation) -> None:
-    """Print the words for and against each label; labels that are not in the set are dim."""
-    rows: list[Row] = []
-    for each in explanation.label_words:
-        name = Text(each.label) if each.is_in_set else Text(f"{each.label} (left out)", "dim")
-        words = _join_words(explanation, each, "+.2f")
-        rows.append([name, format_probability(each.probability), words])
-    title = "The words for each label (+) and against it (-)."
+def show_words(
+    explanation: Explanation,
+    title: str,
+    named: Sequence[tuple[Text, LabelWords | Step]],
+    number: str,
+) -> None:
+    """Print the strongest words of labels or steps, with their weights in a format."""
+    rows = [
+        [name, format_probability(each.probability), _join_words(explanation, each, number)]
+        for name, each in named
+    ]
     show_table(title, ["label", "p", "words"], rows, words=["words"])
 
 
@@ -132,19 +146,6 @@ def _show_sets(explanation: Explanation) -> None:
         rows.append([each.name, _set_prob(each), Text(labels_text(each.labels), style)])
     title = f"{title}; the predicted one is {by}."
     show_table(title, ["set", "p", "labels"], rows, words=["labels"])
-
-
-def _show_steps(explanation: Explanation) -> None:
-    """Print the steps of the best order, with the words attended to and their shares."""
-    rows: list[Row] = []
-    for each in explanation.steps:
-        name = Text("STOP", "dim") if each.label is None else Text(each.label)
-        words = _join_words(explanation, each, ".2f")
-        rows.append([name, format_probability(each.probability), words])
-    probability = format_probability(explanation.order_probability)
-    by_member = _by_member(explanation)
-    title = f"The best order of set A{by_member}, p {probability}: the words attended to."
-    show_table(title, ["label", "p", "words"], rows, words=["words"])
 
 
 def _by_member(explanation: Explanation) -> str:

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from rich import box
-from rich.table import Table
-
-from setrnn.cli.terminal import show, stdout
-from setrnn.methods import METHODS, Method
+from setrnn.cli.tables import show_table
+from setrnn.cli.terminal import show
+from setrnn.methods import METHODS
 
 
 def methods() -> None:
     """List the systems: what each is for, what it maximises in training, how it predicts."""
     known = METHODS.values()
-    _show_purposes("Which system is for what", [each for each in known if not each.is_later])
+    titles = {"Which system is for what": False, "Systems of later papers": True}
+    for title, is_later in titles.items():
+        rows = [[each.name, each.purpose] for each in known if each.is_later == is_later]
+        show_table(title, ["method", "for"], rows, words=["for"])
     show(
-        "Without --method, setrnn train chooses: it trains several of these within its --budget "
-        "and mixes them.\n"
+        "Without --method, setrnn train chooses: it trains several systems within its --budget and "
+        "mixes them. To compare all of them: setrnn compare DATA --methods all,later --out DIR"
     )
-    _show_purposes("Systems of later papers", [each for each in known if each.is_later])
-    show("To compare them: setrnn compare DATA --methods all,later --out DIR\n")
-    columns = ("method", "training objective", "prediction objective")
-    formulas = Table(*columns, title="What they maximise", title_justify="left", show_lines=True)
-    for each in known:
-        formulas.add_row(each.name, each.training, each.prediction)
-    stdout.print(formulas)
-
-
-def _show_purposes(title: str, methods: Sequence[Method]) -> None:
-    table = Table("method", "for", title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for each in methods:
-        table.add_row(each.name, each.purpose)
-    stdout.print(table)
+    columns = ["method", "training objective", "prediction objective"]
+    formulas = [[each.name, each.training, each.prediction] for each in known]
+    show_table("What they maximise", columns, formulas, words=columns)

@@ -13,6 +13,7 @@ import typer
 
 import setrnn
 from setrnn.data.cache import Source
+from setrnn.data.disk import check_file_place
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.read import ReadOptions, make_hierarchy, read_label_map
 from setrnn.data.read.reader import OnBadRow
@@ -40,6 +41,17 @@ def option(
         more: other arguments of typer.
     """
     return typer.Option(*names, help=text, metavar=metavar, show_default=default or True, **more)
+
+
+def new_file(text: str) -> Any:  # noqa: ANN401 (typer has no narrower type)
+    """Declare an option that names a file to write: its place is checked before the work."""
+
+    def check(place: Path | None) -> Path | None:
+        if place is not None:
+            check_file_place(place)
+        return place
+
+    return option(text, callback=check)
 
 
 def argument(metavar: str, text: str) -> Any:  # noqa: ANN401 (typer has no narrower type)
@@ -110,7 +122,7 @@ BeamWidth = Annotated[
 AllowTrainingDocuments = Annotated[
     bool, option("Use the documents even if the model was trained on them.")
 ]
-JsonFile = Annotated[Path | None, option("Also write the result to this JSON file.")]
+JsonFile = Annotated[Path | None, new_file("Also write the result to this JSON file.")]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import setrnn
 from setrnn.cli import options
 from setrnn.cli.terminal import stdout, write_json
-from setrnn.data.disk import check_file_place
 from setrnn.models.folder import GENERATED
 from setrnn.models.hub import name_place
 
@@ -17,8 +16,6 @@ def show(model: options.Model, json: options.JsonFile = None) -> None:
     """
     from setrnn.models.card import write_readme  # it loads scipy: the help needs none
 
-    if json is not None:
-        check_file_place(json)
     tagger = setrnn.load(model, "cpu")
     text = write_readme(tagger).removeprefix(GENERATED).strip()
     stdout.print(text, markup=False, highlight=False, soft_wrap=True)
