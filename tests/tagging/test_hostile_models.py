@@ -1,7 +1,9 @@
 """Model folders that are sealed and made to do harm: each is refused in one line."""
 
 import base64
+import functools
 import json
+import operator
 import resource
 import shutil
 import time
@@ -22,7 +24,12 @@ from setrnn.model.encoders import TransformerEncoder
 from setrnn.model.network import Network
 from setrnn.systems.candidates import to_probability
 from setrnn.systems.neural import IndependentSystem
+from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.trust.acceptance import Acceptance, LabelAcceptance
+from setrnn.tagging.trust.labels import LabelCurves
+from setrnn.tagging.trust.saved import Calibration
+from setrnn.tagging.trust.sets import Isotonic, Scaling
 from small_taggers import with_thresholds
 from tiny_transformers import tiny_tokenizer, tiny_transformer
 
@@ -142,6 +149,40 @@ def test_a_calibration_of_another_model_is_refused(model, changes):
     folder = model("br")
     change_json(folder, "calibration.json", lambda values: values.update(changes))
     refuse(folder, "calibration.json")
+
+
+def list_places(values, place=()):
+    """Yield the place of each value of a calibration, and of one value per list."""
+    yield place
+    if isinstance(values, dict | list):
+        numbered = values.items() if isinstance(values, dict) else [(0, values[0])]
+        for key, each in numbered:
+            yield from list_places(each, (*place, key))
+
+
+@pytest.mark.parametrize("wrong", [{}, [], "x", [[]], {"a": {}}])
+def test_a_value_of_another_type_anywhere_in_a_calibration_is_refused(wrong):
+    """Except for an empty set of rules, which is one that accepts nothing."""
+    number = np.array([0.5])
+    full = Calibration(
+        100,
+        Thresholds(0.5, number),
+        {"sets": Scaling(16, 1.0, Isotonic(number, number))},
+        {"f1": Acceptance("f1", 0.9, 0.9, 0.5, 0.5, 0.9, 10)},
+        LabelCurves(np.ones(3), number, number),
+        LabelAcceptance(0.9, 0.9, number),
+    ).as_dict()
+    assert Calibration.from_dict(full, 1).as_dict() == full
+    for place in list_places(full):
+        if not place or (wrong == {} and place in (("scalings",), ("acceptance",))):
+            continue
+        if wrong == "x" and place[-1] == "rule":
+            continue
+        values = json.loads(json.dumps(full))
+        holder = functools.reduce(operator.getitem, place[:-1], values)
+        holder[place[-1]] = wrong
+        with pytest.raises(ModelError, match="damaged"):
+            Calibration.from_dict(values, n_labels=1)
 
 
 @pytest.mark.parametrize("method", ["set-rnn", "set-rnn-exact", "sgm"])

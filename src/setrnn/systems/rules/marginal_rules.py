@@ -47,11 +47,6 @@ class Thresholds:
     common: float  # with the best micro-F1
     by_label: Floats  # (L,) with the best F1 of each label
 
-    def __post_init__(self) -> None:
-        """Raise TypeError if the common threshold is not a number, as in a damaged file."""
-        if not isinstance(self.common, float):
-            raise TypeError("the common threshold is a number")
-
 
 # Returns the threshold of each label, (L,), or one for all.
 FindThreshold = Callable[[Choice], npt.NDArray[Any] | float]

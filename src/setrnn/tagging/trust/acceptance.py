@@ -90,12 +90,6 @@ class Acceptance:
     accuracy: float  # of the accepted documents; if there are none, the best of a tested group
     n_accepted: int
 
-    def __post_init__(self) -> None:
-        """Raise TypeError if a value is not a number, as in a damaged file."""
-        numbers = (self.target, self.confidence, self.share, self.accuracy, self.n_accepted)
-        if not all(isinstance(each, float | int) for each in (*numbers, self.threshold or 0)):
-            raise TypeError("an acceptance holds numbers")
-
     def accepts(self, probs: Floats) -> Bools:
         """Return which predictions are accepted."""
         return probs >= (NEVER if self.threshold is None else self.threshold)
@@ -119,11 +113,6 @@ class LabelAcceptance:
     target: float  # the least accuracy of each label where it is accepted
     confidence: float  # the confidence that a label reaches the target, for each label by itself
     thresholds: Floats  # (L,); above 1 for a label that is never accepted
-
-    def __post_init__(self) -> None:
-        """Raise TypeError if a value is not a number, as in a damaged file."""
-        if not all(isinstance(each, float | int) for each in (self.target, self.confidence)):
-            raise TypeError("an acceptance of labels holds numbers")
 
     @property
     def n_safe(self) -> int:

@@ -48,6 +48,12 @@ class LabelCurves:
     knots: Floats = field(default_factory=lambda: np.array([0.0, 1.0]))  # increasing
     values: Floats = field(default_factory=lambda: np.array([0.0, 1.0]))  # at the knots
 
+    def __post_init__(self) -> None:
+        """Raise ValueError if the arrays do not fit, as in a damaged file."""
+        shapes = (self.common.shape, self.slopes.shape, self.values.shape)
+        if shapes != ((3,), self.offsets.shape, self.knots.shape) or not self.knots.size:
+            raise ValueError("the arrays of the label curves do not fit")
+
     def __call__(self, probs: npt.NDArray[Any], labels: Ids | None = None) -> Floats32:
         """Return calibrated probabilities, (n, L); or those of given labels, (n, S) or (E,)."""
         found = np.empty(probs.shape, dtype=np.float32)

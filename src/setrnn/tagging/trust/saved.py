@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import json
+import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
+from types import UnionType
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from setrnn.systems.limits import PLAUSIBLE
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.trust.acceptance import Acceptance, LabelAcceptance, as_plain
 from setrnn.tagging.trust.labels import LabelCurves
-from setrnn.tagging.trust.sets import Isotonic, Scaling
+from setrnn.tagging.trust.sets import Scaling
 
 MIN_DOCUMENTS = 100  # to calibrate on
 
@@ -64,19 +66,7 @@ class Calibration:
         """
         try:
             json.dumps(values, allow_nan=False)
-            found = cls(
-                int(values["n_documents"]),
-                _build(Thresholds, values["thresholds"]),
-                {
-                    key: Scaling(**{**each, "isotonic": _build(Isotonic, each["isotonic"])})
-                    for key, each in values["scalings"].items()
-                },
-                {key: Acceptance(**each) for key, each in values["acceptance"].items()},
-                _build(LabelCurves, values["label_curves"]),
-                _build(LabelAcceptance, values["label_acceptance"]),
-                values["share_trained_on"],
-                float(values["plausible"]),
-            )
+            found: Calibration = _build(cls, values)
             of_labels = [
                 *([found.thresholds.by_label] if found.thresholds else ()),
                 *([found.label_curves.offsets] if found.label_curves else ()),
@@ -84,16 +74,32 @@ class Calibration:
             ]
             if n_labels is not None and any(each.shape != (n_labels,) for each in of_labels):
                 raise ValueError("it is for another number of labels")
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise ModelError(
                 f"{place} is damaged. Remove it, and calibrate the model again."
             ) from error
         return found
 
 
-def _build(kind: type[Any], values: Mapping[str, Any] | None) -> Any:  # noqa: ANN401
-    """Build a dataclass from JSON values, with arrays for lists."""
-    if values is None:
-        return None
-    arrays = {name: np.array(each) for name, each in values.items() if isinstance(each, list)}
-    return kind(**{**values, **arrays})
+def _build(kind: Any, value: Any) -> Any:  # noqa: ANN401 (a type, and JSON values)
+    """Build a value of a type, such as a dataclass with arrays; raise TypeError for another one."""
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if origin is UnionType:  # a type or None
+        return None if value is None else _build(parts[0], value)
+    if is_dataclass(kind) or origin is Mapping:
+        if not isinstance(value, dict):
+            raise TypeError(f"{value!r:.40} is not an object")
+        if origin is Mapping:
+            return {name: _build(parts[1], each) for name, each in value.items()}
+        types = typing.get_type_hints(kind)
+        if value.keys() != types.keys():
+            raise TypeError(f"it has {list(value)!r:.80}")
+        return kind(**{name: _build(types[name], each) for name, each in value.items()})  # type: ignore[operator]
+    if origin is np.ndarray:
+        if not isinstance(value, list):
+            raise TypeError(f"{value!r:.40} is not a list")
+        return np.array([_build(float, each) for each in value])
+    wanted = (int, float) if kind is float else kind
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        raise TypeError(f"{value!r:.40} is not of {kind}")
+    return kind(value)

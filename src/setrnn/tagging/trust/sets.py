@@ -107,7 +107,7 @@ class Scaling:
 
     def __post_init__(self) -> None:
         """Raise ValueError if the values do not make a distribution, as in a damaged file."""
-        if not isinstance(self.n_candidates, int) or not 1 <= self.n_candidates <= MAX_CANDIDATES:
+        if not 1 <= self.n_candidates <= MAX_CANDIDATES:
             raise ValueError(f"a scaling needs 1 to {MAX_CANDIDATES:,} candidates")
         if not MIN_TEMPERATURE <= self.temperature <= 1 / MIN_TEMPERATURE:
             raise ValueError("the temperature of a scaling is out of range")
