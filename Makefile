@@ -21,7 +21,8 @@ demo: .venv/installed
 	$(BIN)/setrnn demo
 
 docs: .venv/installed-dev
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	$(BIN)/python tools/site/pages.py build/pages
+	$(BIN)/zensical build --strict
 	@echo "Wrote build/site. To read and search it: $(BIN)/python -m http.server --directory build/site"
 
 check: .venv/installed-dev

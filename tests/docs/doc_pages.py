@@ -12,7 +12,7 @@ BESIDE_DOCS = ("README.md", "CONTRIBUTING.md", "deploy/README.md", "benchmarks/R
 MARK = re.compile(r"<!-- run by (tests/[\w/]+\.py)(?:: ([\w ]+))? -->")
 PROGRAMS = {
     *("setrnn", "make", "python", "python3", "pip", "pytest", "torchrun", "ray", "curl", "kill"),
-    *("openssl", "docker", "kubectl", "helm", "sudo", "nvidia-cuda-mps-control", "cat", "mkdocs"),
+    *("openssl", "docker", "kubectl", "helm", "sudo", "nvidia-cuda-mps-control", "cat", "zensical"),
 }
 SETTING = re.compile(r"^\w+=\S*$")  # of an environment, before a command
 

@@ -1,19 +1,17 @@
 """The site is built without the network, and its links, anchors and reference hold."""
 
 import html
-import logging
 import re
-import socket
+import subprocess
+import sys
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from doc_pages import ROOT
 
-pytest.importorskip("material")
-from mkdocs.commands.build import build
-from mkdocs.config import load_config
-from mkdocs.exceptions import Abort
+pytest.importorskip("zensical")
 
 import setrnn
 from setrnn.cli.app import COMMANDS
@@ -45,29 +43,24 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(make_once):
-    """The site, built once, where nothing may connect to anything."""
-
-    def refuse(*_):
-        raise AssertionError("the site must be built without the network")
+    """The site, built once."""
 
     def make(folder):
-        said = []
-        handler = logging.Handler(logging.WARNING)
-        handler.emit = lambda record: said.append(record.getMessage())
-        logging.getLogger("mkdocs").addHandler(handler)
-        unfinished = folder.with_name("unfinished-site")
-        try:
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(socket.socket, "connect", refuse)
-                patch.setenv("NO_MKDOCS_2_WARNING", "1")
-                build(load_config(str(ROOT / "mkdocs.yml"), site_dir=str(unfinished)))
-        except Abort:
-            pytest.fail("mkdocs says:\n" + "\n".join(said))
-        finally:
-            logging.getLogger("mkdocs").removeHandler(handler)
-        unfinished.rename(folder)
+        room = folder.with_name("unfinished-site")
+        pages, settings = room / "pages", room / "mkdocs.yml"
+        run(sys.executable, ROOT / "tools/site/pages.py", pages)
+        text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+        text = text.replace("build/", "")
+        settings.write_text(text, encoding="utf-8")
+        run(Path(sys.executable).with_name("zensical"), "build", "--strict", "-f", settings)
+        (room / "site").rename(folder)
 
     return make_once("site", make)
+
+
+def run(*words):
+    ended = subprocess.run([*map(str, words)], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 @pytest.fixture(scope="module")

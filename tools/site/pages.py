@@ -1,4 +1,6 @@
-"""What mkdocs does not do by itself: pages from other places, and links between them.
+"""Write the pages of the site into one folder, from which a site generator builds it.
+
+    python tools/site/pages.py build/pages
 
 The pages of docs/ link to each other, to pages beside docs/ and to source files, as they are in the
 repository. Here the pages beside docs/ become pages of the site, and so do linked source files, the
@@ -11,6 +13,7 @@ import json
 import os
 import posixpath
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -18,11 +21,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
-from mkdocs.structure.pages import Page
+import yaml
 
 ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 sys.path.insert(0, str(Path(__file__).parent))
 
 import reference  # noqa: E402
@@ -46,46 +48,61 @@ BOOSTED = {"Start here", "Guides", "Concepts"}  # a search finds what explains b
 LANGUAGES = {".py": "python", ".toml": "toml", ".yaml": "yaml", ".json": "json"}
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are not in docs/."""
-    written = {
+def write_pages(folder: Path) -> None:
+    """Write all pages and pictures of the site into a new folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(DOCS, folder, ignore=leave_out)
+    pages = {
         **{name: write() for name, write in reference.PAGES.items()},
         **{name: (ROOT / place).read_text(encoding="utf-8") for place, name in BESIDE.items()},
         **{
-            f"{place.relative_to(ROOT / 'docs').as_posix()}.md": write_tables(place)
-            for place in table_folders()
+            f"{each.relative_to(DOCS).as_posix()}.md": write_tables(each)
+            for each in table_folders()
+        },
+        **{
+            file.relative_to(folder).as_posix(): take_in(file.read_text(encoding="utf-8"))
+            for file in folder.rglob("*.md")
         },
     }
-    written["notebook.md"] = write_notebook(written["notebook.md"])
-    texts = {each.src_uri: take_in(each.content_string) for each in files.documentation_pages()}
-    for source in sorted(set(linked_sources({**texts, **written}))):
+    pages["notebook.md"] = write_notebook(pages["notebook.md"])
+    for source in sorted(set(linked_sources(pages))):
         if Path(source).suffix in PICTURES:
-            path = str(ROOT / source)
-            files.append(File.generated(config, site_page(source), abs_src_path=path))
+            copy = folder / site_page(source)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / source, copy)
         else:
-            written[site_page(source)] = write_source(source)
-    for name, text in written.items():
-        files.append(File.generated(config, name, content=text))
-    return files
+            pages[site_page(source)] = write_source(source)
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    titles, boosted = dict(nav_titles(nav)), boosted_pages(nav)
+    for name, text in pages.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = change_page(name, text, titles)
+        file.write_text(boost(text) if name in boosted else text, encoding="utf-8")
 
 
-def on_page_markdown(
-    markdown: str,
-    page: Page,
-    config: MkDocsConfig,
-    **_: Any,  # noqa: ANN401 (of mkdocs)
-) -> str:
-    """Take in what comes from README.md; change links to where the site has the pages.
+def leave_out(folder: str, names: list[str]) -> set[str]:
+    """Name the files of docs/ that are not of the site as they are."""
+    is_table = Path(folder).name == "tables"
+    suffixes = (".py", ".ipynb", *([".md"] if is_table else []))
+    return {name for name in names if name == "__pycache__" or name.endswith(suffixes)}
+
+
+def boost(text: str) -> str:
+    """Let a search find a page before others."""
+    front = "search:\n  boost: 2\n"
+    rest = text.removeprefix("---\n")
+    return f"---\n{front}{rest}" if rest != text else f"---\n{front}---\n\n{text}"
+
+
+def change_page(here: str, markdown: str, titles: dict[str, str]) -> str:
+    """Change the links of a page to where the site has the pages.
 
     A link that is called by the name of a file gets the title of the page instead. Values stay on
     one line with their deviation, and an escaped < is read as GitHub reads it.
     """
-    markdown = take_in(markdown)
     markdown = PROSE.sub(lambda line: line[0].replace("\\<", "&lt;"), markdown)
     markdown = ROW.sub(lambda row: row[0].replace(" ± ", "&nbsp;±&nbsp;"), markdown)
-    if page.file.src_uri in boosted_pages(config.nav):
-        page.meta.setdefault("search", {"boost": 2})
-    here = page.file.src_uri
 
     def change(found: re.Match[str]) -> str:
         target, anchor = resolve(here, found[0])
@@ -99,8 +116,6 @@ def on_page_markdown(
         changed = posixpath.relpath(place, posixpath.dirname(here) or ".")
         return f"{changed}#{part}" if part else changed
 
-    titles = dict(nav_titles(config.nav))
-
     def name(found: re.Match[str]) -> str:
         place = posixpath.normpath(posixpath.join(posixpath.dirname(here), found[1]))
         return f"[{titles[place]}]({found[1]}" if place in titles else found[0]
@@ -108,13 +123,13 @@ def on_page_markdown(
     return NAMED.sub(name, LINK.sub(change, markdown))
 
 
-def boosted_pages(nav: Any) -> set[str]:  # noqa: ANN401 (of mkdocs)
+def boosted_pages(nav: Any) -> set[str]:  # noqa: ANN401 (of a YAML file)
     """Return the pages of the parts that a search should find first."""
     parts = [each for each in nav if BOOSTED & set(each)]
     return {place for place, _ in nav_titles(parts)}
 
 
-def nav_titles(nav: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 (of mkdocs)
+def nav_titles(nav: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 (of a YAML file)
     """List the pages of the nav with their titles there."""
     for each in nav:
         for title, part in each.items() if isinstance(each, dict) else ():
@@ -235,3 +250,7 @@ def _moved(link: str) -> str:
     if urlsplit(link).scheme or link.startswith("#"):
         return link
     return Path(os.path.relpath(ROOT / link, ROOT / "docs")).as_posix()
+
+
+if __name__ == "__main__":
+    write_pages(Path(sys.argv[1]))
