@@ -18,7 +18,7 @@ from worlds import Reference, make_base
 SEED = 14
 SECONDS = 580  # per test; the whole suite is bounded to about 10 minutes
 N_SHORT = 2  # tries of each test in the short selection
-ORDER = ("kills", "disks", "two_at_once", "damaged_files", "hostile_inputs", "service", "ray_nodes")
+ORDER = ("kills", "disks", "two_at_once", "damaged_files", "hostile_inputs", "service", "ray")
 
 if sys.platform == "win32":  # no forks, no signals to processes
     collect_ignore_glob = ["test_*.py"]

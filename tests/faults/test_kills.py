@@ -16,7 +16,7 @@ def training(references):
     return references["train set-rnn-exact"]
 
 
-@each_command("Tagger.save", "predict", "calibrate")
+@each_command("Tagger.save", "predict", "calibrate", is_kill=True)
 def test_a_kill_at_every_call_loses_nothing(reference, tries, few):
     command = reference.command
     with tries("kill -9 at every file-system call", command.name) as found:
@@ -33,12 +33,13 @@ def test_a_kill_at_every_call_loses_nothing(reference, tries, few):
             found.add(problems, f"{number} {calls[number - 1]}")
 
 
-@each_command()
+@each_command(is_kill=True)
 def test_a_kill_at_a_random_moment_loses_nothing(reference, tries, chance):
     """Half of the kills reach the process alone, and half its own children too."""
+    n_tries = min(N_RANDOM, reference.command.most_tries)
     with tries("kill -9 at random moments", reference.command.name) as found:
-        for number in range(2 * N_RANDOM):  # some end before their kill
-            if found.n_tries == N_RANDOM:
+        for number in range(2 * n_tries):  # some end before their kill
+            if found.n_tries == n_tries:
                 break
             world = reference.new_world("world")
             moment = chance.uniform(0.05, reference.ended.seconds)

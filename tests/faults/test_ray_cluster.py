@@ -16,6 +16,7 @@ from setrnn.errors import DataError
 from setrnn.tagging.ray_cluster import LOCAL_ONLY
 
 N_FILES, N_ROWS = 3, 400
+KILLS = (2, 20)  # written files after which the command is killed, one kill after the other
 
 
 def tag(folder, **how):
@@ -44,7 +45,7 @@ def listening_addresses(pids):
 
 
 @pytest.mark.faults
-def test_rows_are_written_once_after_a_kill(taggers, tmp_path, monkeypatch):
+def test_rows_are_written_once_after_kills(taggers, tmp_path, monkeypatch, tries):
     monkeypatch.setenv("RAY_ADDRESS", "192.0.2.1:6379")  # is not contacted
     monkeypatch.setenv(LOCAL_ONLY, "0")  # ray may be imported before `connect` is called
     ray = pytest.importorskip("ray")
@@ -53,11 +54,14 @@ def test_rows_are_written_once_after_a_kill(taggers, tmp_path, monkeypatch):
     for number in range(N_FILES):  # with the same ids in all files, and rows without one
         rows = [{"id": str(n) if n % 2 else None, "text": f"storm {n}"} for n in range(N_ROWS)]
         pq.write_table(pa.Table.from_pylist(rows), tmp_path / f"in/{number}.parquet")
-    process = multiprocessing.get_context("spawn").Process(target=tag, args=(tmp_path,))
-    process.start()
-    wait_for_files(tmp_path, 5, process)
-    os.kill(process.pid, signal.SIGKILL)
-    process.join()
+    n_struck = 0
+    for n_files in KILLS:
+        process = multiprocessing.get_context("spawn").Process(target=tag, args=(tmp_path,))
+        process.start()
+        wait_for_files(tmp_path, n_files, process)
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        n_struck += process.exitcode == -signal.SIGKILL
     try:
         done = tag(tmp_path)
         addresses = listening_addresses(descendants(os.getpid()))
@@ -66,9 +70,19 @@ def test_rows_are_written_once_after_a_kill(taggers, tmp_path, monkeypatch):
         table = pq.read_table(tmp_path / "tags/rows")
         assert done.n_documents == table.num_rows == N_FILES * N_ROWS
         assert len(set(table["row_hash"].to_pylist())) == N_FILES * N_ROWS
-        expected = taggers["br"].tag(["storm 7"])[0].labels
-        rows = [row for row in table.to_pylist() if row["text"] == "storm 7"]
-        assert [tuple(row["labels"]) for row in rows] == [expected] * N_FILES
+        undisturbed = taggers["br"].tag([f"storm {n}" for n in range(N_ROWS)])
+        expected = {
+            f"storm {n}": (each.labels, each.probability) for n, each in enumerate(undisturbed)
+        }
+        rows = table.to_pylist()
+        with tries("kill -9 of the command, again and again", "predict --ray") as found:
+            same = all(
+                (tuple(row["labels"]), row["probability"]) == expected[row["text"]] for row in rows
+            )
+            for _ in range(n_struck):
+                found.add([] if same else ["other predictions"])
+            for _ in range(len(KILLS) - n_struck):
+                found.add_late()
         assert tag(tmp_path).files == done.files  # nothing is written again
         with pytest.raises(DataError, match="top"):
             tag(tmp_path, top=2)
