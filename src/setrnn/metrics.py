@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy  # its parts are loaded on first use: scipy.sparse takes .1 s
@@ -179,13 +179,13 @@ def evaluate_label_sets(
         >>> round(scores.instance_f1, 3), scores.micro_precision, scores.micro_recall
         (0.667, 1.0, 0.5)
     """
-    sets = indicator_matrices(true_sets, predicted_sets, labels)
+    truth, predicted = indicator_matrices(true_sets, predicted_sets, labels)
     if unknown is not None:
-        unknown = _mark_unseen(unknown, sets.truth)
+        unknown = _mark_unseen(unknown, truth)
     return replace(
-        evaluate_sets(sets.truth, sets.predicted, unknown),
-        n_unseen_labels=len(sets.labels) - len(labels),
-        n_unseen_label_occurrences=int(np.count_nonzero(sets.truth.indices >= len(labels))),
+        evaluate_sets(truth, predicted, unknown),
+        n_unseen_labels=truth.shape[1] - len(labels),
+        n_unseen_label_occurrences=int(np.count_nonzero(truth.indices >= len(labels))),
     )
 
 
@@ -216,19 +216,11 @@ def _ratio(numerator: NDArray[Any], denominator: NDArray[Any], empty: float) -> 
     return np.where(is_empty, empty, numerator / np.where(is_empty, 1, denominator))
 
 
-class Indicators(NamedTuple):
-    """True and predicted sets as matrices: the labels of the model, then the unseen labels."""
-
-    truth: Sparse
-    predicted: Sparse
-    labels: tuple[str, ...]
-
-
 def indicator_matrices(
     true_sets: Iterable[Collection[str]],
     predicted_sets: Iterable[Collection[str]],
     labels: Sequence[str],
-) -> Indicators:
+) -> tuple[Sparse, Sparse]:
     """Turn sets of label names into matrices: the labels of the model, then the unseen labels.
 
     Unseen labels are in the order of their first occurrence.
@@ -247,7 +239,7 @@ def indicator_matrices(
         column_of.setdefault(label, len(column_of))
     predicted.resize((len(predicted_sets), len(column_of)))
     truth = indicator_matrix(_columns_of_sets(true_sets, column_of), len(column_of))
-    return Indicators(truth, predicted, tuple(column_of))
+    return truth, predicted
 
 
 def indicator_matrix(rows: Sequence[Collection[int]], n_columns: int) -> Sparse:

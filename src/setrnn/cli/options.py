@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -14,7 +14,6 @@ import typer
 import setrnn
 from setrnn.data.cache import Source
 from setrnn.data.disk import check_file_place
-from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.read import ReadOptions, make_hierarchy, read_label_map
 from setrnn.data.read.reader import OnBadRow
 
@@ -177,13 +176,8 @@ class Reading:
         values = {name: getattr(self, name) for name in names}
         if self.label_map is not None:
             values["label_map"] = read_label_map(self.label_map, self.encoding)
-        values["hierarchy"] = self.read_hierarchy()
         options = ReadOptions(**values, require_labels=require_labels)
         return Source(data, options, self.reader, valid, self.on_bad_row)
-
-    def read_hierarchy(self) -> Hierarchy | None:
-        """Return the hierarchy of the labels, if there is one."""
-        return None
 
 
 @dataclass(frozen=True)
@@ -200,9 +194,13 @@ class TreeReading(Reading):
     ] = None
     close_labels: Annotated[bool, option("Add to each document the labels above its own.")] = False
 
-    def read_hierarchy(self) -> Hierarchy | None:
-        """Return the hierarchy of the labels, if there is one."""
-        return make_hierarchy(self.hierarchy, self.close_labels, self.encoding)
+    def source(
+        self, data: str | Sequence[str], valid: Path | None = None, require_labels: bool = True
+    ) -> Source:
+        """Return what to read, and how."""
+        tree = make_hierarchy(self.hierarchy, self.close_labels, self.encoding)
+        source = super().source(data, valid, require_labels)
+        return replace(source, options=replace(source.options, hierarchy=tree))
 
 
 @dataclass(frozen=True)

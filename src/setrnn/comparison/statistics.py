@@ -213,15 +213,18 @@ class Bootstrap:
         p = max(two_sided(drawn), least_p(_count_differing(values, others)))
         return Difference(mean, *_interval(drawn), p=p)
 
-    def variances(self, first: Entry, second: Entry, measure: str) -> tuple[float, float]:
-        """Return the variance of a difference that documents cause, and that seeds cause.
+    def documents_needed(self, first: Entry, second: Entry, measure: str, n_tests: int) -> Needed:
+        """Estimate how many test documents would show the difference of two entries.
 
-        The first shrinks with the number of test documents, the second does not.
+        They show it with a chance of 80%, by a test at .05 / `n_tests`: the strictest step of
+        Holm's method over the tests of the family.
         """
         total = (self._draws(first, measure) - self._draws(second, measure)).var()
         ours, theirs = (self._run_draws(each, measure).mean(axis=0) for each in (first, second))
         of_documents = float((ours - theirs).var())
-        return of_documents, max(0.0, float(total) - of_documents)
+        of_seeds = max(0.0, float(total) - of_documents)
+        mean = self.mean(first, measure) - self.mean(second, measure)
+        return estimate_documents(mean, of_documents, of_seeds, self.n_documents, n_tests)
 
     def standing(self, entries: Sequence[Entry], measure: str) -> Standing:
         """Find the best entry, and the entries that are not significantly different from it."""
@@ -331,19 +334,6 @@ class Needed:
 
     n_documents: float  # infinite where nothing was measured
     needs_seeds: bool  # whether it also takes many more seeds: their spread hides the difference
-
-
-def documents_needed(
-    bootstrap: Bootstrap, first: Entry, second: Entry, measure: str, n_tests: int
-) -> Needed:
-    """Estimate how many test documents would show the difference of two entries.
-
-    They show it with a chance of 80%, by a test at .05 / `n_tests`: the strictest step of Holm's
-    method over the tests of the family.
-    """
-    mean = bootstrap.mean(first, measure) - bootstrap.mean(second, measure)
-    of_documents, of_seeds = bootstrap.variances(first, second, measure)
-    return estimate_documents(mean, of_documents, of_seeds, bootstrap.n_documents, n_tests)
 
 
 def estimate_documents(

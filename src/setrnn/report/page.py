@@ -9,7 +9,7 @@ from statistics import fmean
 from markupsafe import Markup
 
 from setrnn import __version__
-from setrnn.comparison.statistics import Entry, documents_needed
+from setrnn.comparison.statistics import Entry
 from setrnn.errors import count_of
 from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES
@@ -99,7 +99,7 @@ def _describe_tied(study: Study, best: Entry, tied: Sequence[Entry]) -> list[str
     names = [each.system for each in tied]
     first = join_names(names) if len(names) <= MAX_NAMED else count_of(len(names), "system")
     said = f"{first} {'is' if len(names) == 1 else 'are'} not significantly different from it"
-    needed = documents_needed(study.draws, best, tied[0], MEASURE, len(study.systems) - 1)
+    needed = study.draws.documents_needed(best, tied[0], MEASURE, len(study.systems) - 1)
     if isfinite(needed.n_documents):
         seeds = " and more seeds" if needed.needs_seeds else ""
         n = format_documents(needed.n_documents)

@@ -12,7 +12,6 @@ from setrnn.comparison.statistics import (
     LOG_LIKELIHOOD,
     POWER,
     Entry,
-    documents_needed,
     holm,
 )
 from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
@@ -200,7 +199,7 @@ def _difference_columns(study: Study, measure: str, entries: Sequence[Entry]) ->
     def needed(pair: Pair) -> Value:
         if found[pair].p < LEVEL:
             return None
-        each = documents_needed(study.draws, pair[0], pair[1], measure, len(found))
+        each = study.draws.documents_needed(*pair, measure, len(found))
         text = format_documents(each.n_documents) + (" + seeds" if each.needs_seeds else "")
         return text if each.n_documents == inf else Estimate(each.n_documents, text=text)
 

@@ -165,7 +165,7 @@ def measure_rules(
             predictions[each.rule].extend(tagger.name_chosen(search, each, sets))
             own_probs[each.rule].extend(map(to_probability, sets.log_probs))
         seconds += time.perf_counter() - start
-        truth = indicator_matrices(batch.labels, [()] * len(batch.labels), names).truth
+        truth, _ = indicator_matrices(batch.labels, [()] * len(batch.labels), names)
         own = tagger.label_marginals(batch.tokens, search.many_sets(), calibrated=False)
         # Unknown labels are too improbable to be measured.
         probs = hide_probs(own.probs, batch.unknown)

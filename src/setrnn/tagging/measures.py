@@ -130,12 +130,12 @@ def score_labels(
     """
 
     def overlap(label_sets: LabelSets) -> Overlap:
-        both = indicator_matrices(truth, label_sets, names)
+        true, predicted = indicator_matrices(truth, label_sets, names)
         if unknown is None:
-            return overlap_by_label(both.truth, both.predicted)
+            return overlap_by_label(true, predicted)
         marks = unknown.copy()
-        marks.resize(both.truth.shape)
-        return overlap_by_label(both.truth, hide_labels(both.predicted, marks))
+        marks.resize(true.shape)
+        return overlap_by_label(true, hide_labels(predicted, marks))
 
     found = overlap([each.labels for each in predictions])
     accepted = overlap([each.accepted_labels or () for each in predictions])

@@ -133,7 +133,7 @@ def collect(
         log_probs.append(system.member_log_probs(some, padded[part])[:, :, 0])
         count(len(some))
     true_log_probs = np.where(is_known, np.concatenate(log_probs, axis=1), np.nan)
-    truth = indicator_matrices(label_sets, [()] * len(rows), labels.names).truth
+    truth, _ = indicator_matrices(label_sets, [()] * len(rows), labels.names)
     return Outputs(candidates, true_log_probs, is_label, truth)
 
 
