@@ -58,6 +58,7 @@ def test_a_text_over_the_limit_is_a_bad_row(tmp_path):
     [
         {"text": ["word " * 4_000_000], "labels": [["x"]]},
         {"text": ["one"], "labels": pa.array([["x"] * 20_000_000])},
+        {"text": ["one"], "labels": [["word " * 4_000_000]]},
     ],
 )
 def test_rows_that_are_long_only_in_memory_are_not_read(tmp_path, monkeypatch, columns):
@@ -68,6 +69,34 @@ def test_rows_that_are_long_only_in_memory_are_not_read(tmp_path, monkeypatch, c
     with pytest.raises(DataError, match=r"row 1: is longer than 10,000,000 bytes"):
         read(path, bad_rows)
     assert bad_rows.n_skipped == 1
+
+
+def write_groups(tmp_path, *groups):
+    path = tmp_path / "train.parquet"
+    schema = pa.schema({"text": pa.string(), "labels": pa.list_(pa.string())})
+    with pq.ParquetWriter(path, schema, compression="zstd") as file:
+        for texts in groups:
+            file.write_table(pa.table({"text": texts, "labels": [["x"]] * len(texts)}, schema))
+    return path
+
+
+def test_a_group_of_rows_with_a_long_one_is_skipped_and_named(tmp_path):
+    path = write_groups(tmp_path, ["a", "b"], ["c", "word " * 10_000_000, "d"], ["e"])
+    bad_rows = BadRows("skip")
+    assert [each.text for each in read(path, bad_rows)] == ["a", "b", "e"]
+    assert bad_rows.n_skipped == 3
+    message = r"^train\.parquet row 3: is one of 3 rows \(3 to 5\) that take 50,0.* some are longer"
+    with pytest.raises(BadRowError, match=message):
+        read(path)
+
+
+def test_a_long_row_among_many_is_not_read_into_memory(tmp_path, monkeypatch):
+    """The rows could hold as many bytes if all were long, but not in so small a file."""
+    path = write_groups(tmp_path, ["word " * 60_000_000, *["one"] * 99])
+    assert path.stat().st_size < 50_000
+    monkeypatch.delattr(pq.ParquetFile, "iter_batches")
+    with pytest.raises(BadRowError, match=r"one of 100 rows \(1 to 100\)"):
+        read(path)
 
 
 def test_rows_that_share_a_long_text_are_read_in_small_batches(tmp_path, monkeypatch):
