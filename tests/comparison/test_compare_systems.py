@@ -8,10 +8,12 @@ import pytest
 import setrnn
 from fake_runs import fake_run, install_fake_runs, run_here
 from setrnn.comparison.compare import QUICK_SETTINGS
+from setrnn.comparison.plan import find_methods
 from setrnn.comparison.records import Comparison, Failure, load_records
 from setrnn.config import Config
 from setrnn.data.disk import locked
 from setrnn.errors import BusyError, ConfigError, StoppedError
+from setrnn.methods import METHODS
 from setrnn.progress import Progress
 
 
@@ -61,13 +63,6 @@ def test_a_mixture_of_more_members_is_made_again(compare, ran):
     compare("br,pcc,mixture")
     compare("br,pcc,sigmoid,mixture", seeds=1)
     assert ran[3:] == ["sigmoid-0", "mixture-0"]
-
-
-@pytest.mark.parametrize("methods", ["mixture", "br,mixture"])
-def test_a_mixture_needs_others(compare, ran, methods):
-    with pytest.raises(ConfigError, match="at least two others"):
-        compare(methods)
-    assert not ran
 
 
 def test_one_comparison_at_a_time_runs_in_a_folder(compare, ran, out):
@@ -134,24 +129,42 @@ def test_a_stopped_comparison_keeps_what_is_done(compare, monkeypatch, out):
     assert "sigmoid-0" not in ran
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"budget": 0}, "budget must be above 0"),
-        ({"seeds": 0}, "seeds must be at least"),
-        ({"jobs": -1}, "jobs must be at least"),
-        ({"quick": True, "preset": "paper"}, "quick has settings"),
-        ({"quick": True, "config": Config()}, "quick has settings"),
-        ({"config": Config()}, "not both"),
-        ({"added": {"br": "x.jsonl"}}, "is a method"),
-        ({"added": {"a": "x.jsonl", "A": "y.jsonl"}}, "twice"),
-    ],
-)
-def test_bad_arguments_are_refused_before_anything_is_run(compare, ran, out, options, message):
+REFUSED = {
+    "no method": ({"methods": " ,"}, "names no method"),
+    "a method nearly": ({"methods": "br,set-rn"}, "Did you mean 'set-rnn'"),
+    "a group nearly": ({"methods": "br,latter"}, "Did you mean 'later'"),
+    "a mixture alone": ({"methods": "mixture"}, "at least two others"),
+    "a mixture of one": ({"methods": "br,mixture"}, "at least two others"),
+    "no budget": ({"budget": 0}, "budget must be above 0"),
+    "no seeds": ({"seeds": 0}, "seeds must be at least"),
+    "no jobs": ({"jobs": -1}, "jobs must be at least"),
+    "quick and a preset": ({"quick": True, "preset": "paper"}, "quick has settings"),
+    "quick and a config": ({"quick": True, "config": Config()}, "quick has settings"),
+    "config and settings": ({"config": Config()}, "not both"),
+    "added as a method": ({"added": {"br": "x.jsonl"}}, "is a method"),
+    "added twice": ({"added": {"a": "x.jsonl", "A": "y.jsonl"}}, "twice"),
+    "GPUs without Ray": ({"gpus_per_run": 0.5}, "--ray"),
+    "parts of two GPUs": ({"ray": "auto", "gpus_per_run": 1.5}, "whole number"),
+    "no GPU on Ray": ({"ray": "auto", "device": "cuda"}, "--gpus-per-run"),
+    "no cluster": ({"ray": "127.0.0.1:1"}, "No Ray cluster"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_wrong_arguments_are_refused_before_anything_is_run(compare, ran, out, name):
+    options, message = REFUSED[name]
     with pytest.raises(ConfigError, match=message):
         compare(**options)
     assert not ran
     assert not out.exists()
+
+
+def test_all_is_every_method_but_later_ones_and_names_keep_the_order_of_the_table():
+    later = [name for name, method in METHODS.items() if method.is_later]
+    assert find_methods("all") == [name for name in METHODS if name not in later]
+    assert find_methods("later") == later
+    assert find_methods("later, all") == find_methods(["all", "later"]) == list(METHODS)
+    assert find_methods("later,set-rnn, br,set-rnn") == ["br", "set-rnn", *later]
 
 
 def test_other_settings_and_budgets_are_refused(compare, ran, out):
@@ -225,20 +238,6 @@ def test_with_ray_the_runs_are_given_to_the_cluster(compare, tasks, on_ray):
 def test_with_ray_the_data_is_prepared_where_all_nodes_see_it(on_ray, ran, out):
     setrnn.compare("newsroom", "br", out=out, ray="auto", settings=["vectors.source=none"])
     assert (out / "prepared").is_dir()
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"gpus_per_run": 0.5}, "--ray"),
-        ({"ray": "auto", "gpus_per_run": 1.5}, "whole number"),
-        ({"ray": "auto", "device": "cuda"}, "--gpus-per-run"),
-        ({"ray": "127.0.0.1:1"}, "No Ray cluster"),
-    ],
-)
-def test_wrong_options_of_ray_are_refused(compare, ran, options, words):
-    with pytest.raises(ConfigError, match=words):
-        compare("br", **options)
 
 
 def test_added_predictions_become_a_row(compare, ran, out, tmp_path):

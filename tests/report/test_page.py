@@ -8,8 +8,6 @@ from nasty import NASTY
 from setrnn.comparison.records import Comparison, load_records
 from setrnn.report.summary import split_settings
 
-SECTIONS = ["sets", "labels", "accepted", "orders", "paper", "details"]
-
 
 class Outline(HTMLParser):
     """The headings, ids and elements of a page."""
@@ -54,14 +52,6 @@ def test_names_that_look_like_html_are_text(page):
     assert escape(NASTY) in page
     assert "<script>" in page  # our own
     assert page.count("<script>") == 1
-
-
-def test_the_page_starts_with_the_answer_and_folds_the_rest(page, built):
-    top, *folded = page.partition("<main>")[2].split('<details class="section"')
-    assert built.answer[0] in top
-    assert 'id="table-best-rules"' in top
-    assert top.count("<svg") == 1
-    assert [each.partition('id="')[2].partition('"')[0] for each in folded] == SECTIONS
 
 
 def test_settings_part_what_differs_from_what_does_not(comparison_folder):

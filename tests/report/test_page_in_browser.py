@@ -61,13 +61,6 @@ def test_a_link_to_a_folded_part_opens_it(tab):
     tab.locator("#table-labels").wait_for(state="visible")
 
 
-def test_intervals_are_shown_on_demand(tab):
-    note = tab.locator("#table-best-rules td small").first
-    assert not note.is_visible()
-    tab.check("#show-notes")
-    assert note.is_visible()
-
-
 def test_no_figure_is_empty(tab):
     tab.eval_on_selector_all("details", "(all) => all.forEach((each) => { each.open = true; })")
     figures = tab.eval_on_selector_all(
