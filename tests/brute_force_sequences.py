@@ -4,6 +4,7 @@ from itertools import combinations, permutations
 from math import factorial
 
 import numpy as np
+import pytest
 import torch
 
 from setrnn.config import ModelSettings
@@ -19,6 +20,7 @@ from setrnn.objectives import LabelSets
 N_WORDS = 20
 # The decoders that emit labels one by one.
 STEPPING_DECODERS = [name for name, each in DECODERS.items() if each.emits != "labels"]
+EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
 TEXTS = [
     [3, 4, 5, 6],
     [7, 8, 3],
@@ -76,6 +78,19 @@ def as_tuple(row):
     found = tuple(label for label in labels if label >= 0)
     assert labels == [*found, *[-1] * (len(labels) - len(found))]
     return found
+
+
+def found_sets(scored, document):
+    """{set: log p} of one document, best first."""
+    labels, scores = scored.labels[document], scored.log_probs[document]
+    assert (scores[:-1] >= scores[1:]).all(), "probabilities must fall"
+    found = []
+    for row, score in zip(labels, scores, strict=True):
+        if score > -torch.inf:
+            assert list(as_tuple(row)) == sorted(as_tuple(row)), "labels ascend"
+            found.append((frozenset(as_tuple(row)), float(score)))
+    assert len(dict(found)) == len(found), "a set was found twice"
+    return dict(found)
 
 
 def all_sets(n_labels):

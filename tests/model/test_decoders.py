@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from brute_force_sequences import (
-    STEPPING_DECODERS,
+    EVERY_DECODER,
     TEXTS,
     all_sequences,
     batch_of,
@@ -13,8 +13,6 @@ from brute_force_sequences import (
     tiny_network,
 )
 from setrnn.model.dropout import draw_from
-
-EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
 
 
 def encoded(decoder, texts=TEXTS, **settings):

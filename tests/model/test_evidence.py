@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from brute_force_sequences import (
-    STEPPING_DECODERS,
+    EVERY_DECODER,
     TEXTS,
     all_sets,
     batch_of,
@@ -58,7 +58,7 @@ def test_how_many_documents_are_computed_at_once_changes_nothing(monkeypatch):
     torch.testing.assert_close(network.encode(batch_of()).evidence, expected)
 
 
-@pytest.mark.parametrize("decoder", STEPPING_DECODERS)
+@EVERY_DECODER
 def test_much_evidence_for_a_label_makes_it_the_first(decoder):
     network = tiny_network(decoder)
     encoding = network.encode(batch_of())
@@ -89,7 +89,7 @@ def all_log_probs(network, encoding):
 
 
 @pytest.mark.parametrize("label_output", [True, False])
-@pytest.mark.parametrize("decoder", STEPPING_DECODERS)
+@EVERY_DECODER
 def test_a_shortlist_of_all_labels_changes_no_probability(decoder, label_output):
     settings = {"label_output": label_output}
     network, short = shortened(decoder, N_LABELS, is_proposing=False, **settings)
@@ -99,7 +99,7 @@ def test_a_shortlist_of_all_labels_changes_no_probability(decoder, label_output)
         torch.testing.assert_close(found[labels], expected[labels])
 
 
-@pytest.mark.parametrize("decoder", STEPPING_DECODERS)
+@EVERY_DECODER
 @pytest.mark.parametrize("n_listed", [1, 2, 4])
 def test_the_probabilities_of_all_sets_sum_to_one(decoder, n_listed):
     _, short = shortened(decoder, n_listed, seed=n_listed)

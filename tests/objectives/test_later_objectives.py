@@ -9,7 +9,7 @@ import torch
 from scipy.stats import chisquare
 
 from brute_force_sequences import (
-    STEPPING_DECODERS,
+    EVERY_DECODER,
     TEXTS,
     TableDecoder,
     UniformOrderDecoder,
@@ -31,7 +31,6 @@ from setrnn.objectives import (
 from setrnn.objectives.own_sequences import MOST_STEPS, draw, emit, take_best
 from setrnn.objectives.set_reward import REWARD_WEIGHT, draw_sequences, f1
 
-EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
 # Those that train on sequences of the model's own.
 OWN = pytest.mark.parametrize("objective", ["optimal-completion", "set-reward"])
 LABEL_SETS = [(0, 1, 2, 3), (1, 3), (2,), ()]

@@ -10,6 +10,7 @@ from scipy.stats import chisquare
 
 from brute_force import all_sets, product_probability
 from brute_force_sequences import (
+    EVERY_DECODER,
     STEPPING_DECODERS,
     TEXTS,
     TableDecoder,
@@ -25,7 +26,6 @@ from setrnn.errors import ConfigError
 from setrnn.objectives import OBJECTIVES, OrderObjective, find_objective
 from setrnn.objectives.objective import log_sum_exp, mean, the_one
 
-EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
 # Those that score orders.
 NAMES = [name for name, each in OBJECTIVES.items() if isinstance(each, OrderObjective)]
 EVERY_OBJECTIVE = pytest.mark.parametrize("objective", NAMES)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brute_force_sequences import (
-    STEPPING_DECODERS,
+    EVERY_DECODER,
     TEXTS,
     PlainDecoder,
     TableDecoder,
@@ -24,7 +24,6 @@ from setrnn.objectives.sampled_order import sample_orders
 from setrnn.search.beam_search import beam_search, search_orders, search_sequences
 from setrnn.search.set_search import most_probable_sets
 
-EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
 EVERYTHING = 1_000  # a beam wider than all sequences of 4 or 5 labels
 
 

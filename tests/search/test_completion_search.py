@@ -2,15 +2,15 @@
 
 import pytest
 import torch
-from test_set_search import found_sets
 
 from brute_force_sequences import (
-    STEPPING_DECODERS,
+    EVERY_DECODER,
     TEXTS,
     TableDecoder,
     as_tuple,
     batch_of,
     documents,
+    found_sets,
     label_rows,
     set_log_probs,
     tiny_network,
@@ -18,7 +18,6 @@ from brute_force_sequences import (
 from setrnn.search.beam_search import beam_search
 from setrnn.search.set_search import most_probable_completions
 
-EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
 EVERYTHING = 1_000
 # Known of each document: right, wrong. One has all labels known, one none.
 PRESENT = [(1, 3), (), (0, 2), ()]

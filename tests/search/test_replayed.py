@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from brute_force_sequences import STEPPING_DECODERS, TEXTS, batch_of, tiny_network
+from brute_force_sequences import EVERY_DECODER, STEPPING_DECODERS, TEXTS, batch_of, tiny_network
 from setrnn.objectives.few_orders import find_orders
 from setrnn.objectives.own_sequences import draw, take_best
 from setrnn.objectives.sampled_order import sample_orders
@@ -23,7 +23,7 @@ def network_and_encoding(decoder, device="cpu"):
         return network, network.encode(batch_of(TEXTS[:3]).to(torch.device(device)))
 
 
-@pytest.mark.parametrize("decoder", STEPPING_DECODERS)
+@EVERY_DECODER
 def test_padding_changes_no_order(decoder):
     network, encoding = network_and_encoding(decoder)
     shape = padded_shape(encoding, LABEL_SETS, K)
@@ -41,7 +41,7 @@ def test_padding_changes_no_subset():
     assert (padded[:, 5:] == -1).all()
 
 
-@pytest.mark.parametrize("decoder", STEPPING_DECODERS)
+@EVERY_DECODER
 def test_padding_changes_no_emitted_sequence(decoder):
     network, encoding = network_and_encoding(decoder)
     label_sets = LABEL_SETS[:, :2]  # not as many as there are labels: sequences are cut

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from brute_force_sequences import (
-    STEPPING_DECODERS,
+    EVERY_DECODER,
     TEXTS,
     TableDecoder,
     UniformOrderDecoder,
@@ -12,6 +12,7 @@ from brute_force_sequences import (
     as_tuple,
     batch_of,
     documents,
+    found_sets,
     label_rows,
     set_log_probs,
     tiny_network,
@@ -19,21 +20,7 @@ from brute_force_sequences import (
 from setrnn.search.beam_search import Sequences
 from setrnn.search.set_search import distinct_sets, most_probable_sets, set_log_prob
 
-EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
 EVERYTHING = 1_000
-
-
-def found_sets(scored, document):
-    """{set: log p} of one document, best first."""
-    labels, scores = scored.labels[document], scored.log_probs[document]
-    assert (scores[:-1] >= scores[1:]).all(), "probabilities must fall"
-    found = []
-    for row, score in zip(labels, scores, strict=True):
-        if score > -torch.inf:
-            assert list(as_tuple(row)) == sorted(as_tuple(row)), "labels ascend"
-            found.append((frozenset(as_tuple(row)), float(score)))
-    assert len(dict(found)) == len(found), "a set was found twice"
-    return dict(found)
 
 
 @EVERY_DECODER

@@ -7,7 +7,7 @@ import pytest
 import torch
 from test_recurrent import make_system
 
-from brute_force import all_sets
+from brute_force import all_sets, found_sets
 from brute_force_sequences import TEXTS
 from setrnn.config import ClassicalSettings, Config, TextSettings
 from setrnn.data.preparing import prepare
@@ -67,16 +67,6 @@ def assert_same(found, expected, rows=None):
         np.testing.assert_allclose(*(each[: is_found.sum()] for each in probs), atol=1e-5)
 
 
-def sets_with_probs(found, document):
-    """{set: p} of the candidates of one document, best first."""
-    log_probs = found.log_probs[document]
-    ranks = np.flatnonzero(log_probs > -np.inf)
-    assert (np.diff(log_probs[ranks]) <= 1e-9).all()
-    sets = [tuple(found.set_at(document, rank)) for rank in ranks]
-    assert len({*sets}) == len(sets), "a set was found twice"
-    return dict(zip(sets, np.exp(log_probs[ranks]), strict=True))
-
-
 @EVERY_KIND
 def test_the_candidates_are_all_sets_with_their_probabilities_which_sum_to_one(make, name):
     system = make(name)
@@ -94,7 +84,7 @@ def test_the_candidates_are_all_sets_with_their_probabilities_which_sum_to_one(m
                     for labels, p in expected.items()
                     if fits[0] <= {*labels} and not fits[1] & {*labels}
                 }
-            own = sets_with_probs(found, document)
+            own = found_sets(found, document)
             assert own == pytest.approx({labels: expected[labels] for labels in own}, abs=1e-4)
             assert sum(own.values()) == pytest.approx(sum(expected.values()), abs=1e-3)
 
@@ -146,7 +136,7 @@ def test_marginals_agree_with_the_sets_found(make, name, beam_width):
         marginals = system.marginals(TOKENS, candidates)
         np.testing.assert_array_equal(candidates.marginals(N_LABELS), marginals)
         for document, of_document in enumerate(marginals):
-            found = sets_with_probs(candidates, document)
+            found = found_sets(candidates, document)
             for label, marginal in enumerate(of_document):
                 assert marginal >= sum(p for each, p in found.items() if label in each) - 1e-5
                 if name != "br-support":  # where br says more, its probability is taken

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from brute_force import found_sets
 from brute_force_sequences import (
-    STEPPING_DECODERS,
+    EVERY_DECODER,
     TEXTS,
     batch_of,
     sequence_log_probs,
@@ -18,7 +19,6 @@ from setrnn.methods import METHODS
 from setrnn.systems.known import Known
 from setrnn.systems.registry import find_system
 
-EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
 EVERY_SOURCE = pytest.mark.parametrize("source", ["sets", "sequences"])
 TOKENS = Ragged.from_lists(TEXTS)
 EVERYTHING = 200  # a beam wider than all sequences of 4 labels
@@ -37,20 +37,6 @@ def make_system(decoder="rnn", beam_width=EVERYTHING, max_labels=50, **settings)
     return find_system(METHOD[decoder])(tiny_network(decoder, **settings), config, CPU)
 
 
-def found_sets(candidates, document):
-    """{set: log p} of one document, best first."""
-    log_probs = candidates.log_probs[document]
-    is_found = log_probs > -np.inf
-    assert (np.diff(log_probs[is_found]) <= 0).all(), "probabilities must fall"
-    assert not is_found[is_found.sum() :].any(), "what was not found comes last"
-    found = [
-        (frozenset(candidates.set_at(document, rank)), float(log_probs[rank]))
-        for rank in np.flatnonzero(is_found)
-    ]
-    assert len(dict(found)) == len(found), "a set was found twice"
-    return dict(found)
-
-
 def assert_same_candidates(one, other):
     for document in range(len(one)):
         found, expected = found_sets(one, document), found_sets(other, document)
@@ -67,8 +53,8 @@ def test_candidates_from_sequences_have_the_probability_of_the_best(decoder):
     for document in range(len(TEXTS)):
         best = {}
         for sequence, log_prob in truth.items():
-            labels = frozenset(sequence)
-            best[labels] = max(best.get(labels, -np.inf), float(log_prob[document]))
+            labels = tuple(sorted(sequence))
+            best[labels] = max(best.get(labels, 0.0), float(log_prob[document].exp()))
         assert found_sets(candidates, document) == pytest.approx(best, abs=1e-4)
 
 
