@@ -127,31 +127,6 @@ def test_candidates_are_distinct_sets_most_probable_first(tagger, small_prepared
         assert all(list(labels) == sorted(set(labels)) for labels in sets)
 
 
-def test_fewer_candidates_are_the_first_of_more(tagger, small_prepared):
-    tokens = small_prepared.split("test").tokens
-    few, many = (tagger.system.candidates(tokens, n_sets) for n_sets in (2, 10))
-    np.testing.assert_allclose(few.log_probs[:, :2], many.log_probs[:, :2], rtol=1e-6)
-    for document in range(len(few)):
-        for rank in range(2):
-            assert few.set_at(document, rank) == many.set_at(document, rank)
-
-
-def test_the_sets_found_bound_the_marginals(tagger, small_prepared):
-    """p(label) is at least the probability of the sets found that hold it."""
-    tokens = small_prepared.split("test").tokens
-    candidates = tagger.system.candidates(tokens, 10)
-    marginals = tagger.system.marginals(tokens, candidates)
-    for document in range(len(tokens)):
-        sums = np.zeros(marginals.shape[1])
-        for rank, log_prob in enumerate(candidates.log_probs[document]):
-            sums[candidates.set_at(document, rank)] += np.exp(log_prob)
-        assert (sums <= marginals[document] + 1e-5).all()
-        rest = 1 - np.exp(candidates.log_probs[document]).sum()
-        # Those of pcc are over the sets its beam finds, those of br-support also of br.
-        if tagger.method not in ("pcc", "br-support"):
-            assert (marginals[document] <= sums + rest + 1e-5).all()
-
-
 # The draws of later methods repeat in tests/objectives and tests/training/test_gradients.py.
 @pytest.mark.parametrize("name", [name for name in METHODS if not METHODS[name].is_later])
 def test_a_fixed_seed_repeats(name, tiny_prepared):

@@ -14,6 +14,9 @@ from brute_force_sequences import (
 )
 from setrnn.model.dropout import draw_from
 
+# The choices of the paper that the defaults differ from.
+PAPER = {"attention": "additive", "label_output": False, "stop_vector": True, "evidence": False}
+
 
 def encoded(decoder, texts=TEXTS, **settings):
     network = tiny_network(decoder, **settings)
@@ -34,9 +37,9 @@ def step_through(decoder, encoding, sequence):
 
 
 @EVERY_DECODER
-@pytest.mark.parametrize("layers", [1, 2])
-def test_probabilities_of_all_sequences_sum_to_one(decoder, layers):
-    scores = sequence_log_probs(*encoded(decoder, decoder_layers=layers))
+@pytest.mark.parametrize("settings", [{}, {"decoder_layers": 2}, {"encoder_layers": 2, **PAPER}])
+def test_probabilities_of_all_sequences_sum_to_one(decoder, settings):
+    scores = sequence_log_probs(*encoded(decoder, **settings))
     assert len(scores) == 65
     total = torch.stack(list(scores.values())).exp().sum(0)
     torch.testing.assert_close(total, torch.ones(len(TEXTS)))

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from test_decoders import PAPER
 
 from brute_force_sequences import (
     TEXTS,
@@ -11,20 +12,12 @@ from brute_force_sequences import (
     tiny_network,
 )
 
-PAPER = {"attention": "additive", "label_output": False, "stop_vector": True, "evidence": False}
 RECURRENT = pytest.mark.parametrize("decoder", ["rnn", "sgm"])
 
 
 def encoded(decoder="rnn", **settings):
     network = tiny_network(decoder, **settings)
     return network.decoder, network.encode(batch_of(TEXTS))
-
-
-@RECURRENT
-def test_with_the_papers_choices_all_sequences_sum_to_one(decoder):
-    scores = sequence_log_probs(*encoded(decoder, encoder_layers=2, **PAPER))
-    total = torch.stack(list(scores.values())).exp().sum(0)
-    torch.testing.assert_close(total, torch.ones(len(TEXTS)))
 
 
 def test_additive_attention_is_that_of_the_formula():

@@ -91,11 +91,15 @@ def test_the_candidates_are_all_sets_with_their_probabilities_which_sum_to_one(m
 
 @EVERY_KIND
 def test_how_many_sets_are_asked_for_changes_none_of_the_first(make, name):
-    system = make(name)
-    few, many = system.candidates(TOKENS, 1), system.candidates(TOKENS, len(SETS))
-    for document in range(len(TOKENS)):
-        assert few.set_at(document, 0) == many.set_at(document, 0)
-    np.testing.assert_allclose(few.log_probs[:, 0], many.log_probs[:, 0], rtol=1e-5)
+    for system in (make(name), make(name).with_beam_width(3) or make(name)):
+        many = system.candidates(TOKENS, len(SETS))
+        for n_sets in (1, 2):
+            few = system.candidates(TOKENS, n_sets)
+            for document in range(len(TOKENS)):
+                own, all_of_them = (list(found_sets(each, document)) for each in (few, many))
+                assert own[:n_sets] == all_of_them[:n_sets]
+            found, expected = (each.log_probs[:, :n_sets] for each in (few, many))
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 @EVERY_KIND
