@@ -2,7 +2,7 @@
 # make check  lint, types, layers, unit tests: within a minute on two cores
 # make test   lint, types, layers, all tests: in eight to nine minutes on two cores
 # make docs   build the documentation into build/site; without the network once it is installed
-# make faults break commands and the service on purpose: about 10 minutes on two cores
+# make faults break commands and the service on purpose: about 15 minutes on two cores
 # make reproduce DATA=FOLDER  run the whole table of a dataset, compare it with docs/results
 # Each makes .venv and installs the package first, once.
 

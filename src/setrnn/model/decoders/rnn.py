@@ -83,9 +83,15 @@ class RNNDecoder(nn.Module):
 
     def step(self, encoding: Encoding, state: State, previous: Tensor) -> tuple[Tensor, State]:
         """Return log-probabilities (B, K, V) after the previous labels (B, K), and the state."""
+        return self._step(encoding, state, previous, self.labels(previous))
+
+    def _step(
+        self, encoding: Encoding, state: State, previous: Tensor, vectors: Tensor
+    ) -> tuple[Tensor, State]:
+        """Take a step that reads vectors (B, K, D)."""
         *hidden, is_used = state
         is_used = self._mark_used(is_used, previous)
-        inputs = self.dropout(self.labels(previous))  # (B, K, D)
+        inputs = self.dropout(vectors)
         hidden = self._advance(inputs, hidden)
         context = self._attention(encoding, self.query(hidden[-1])) @ encoding.memory
         logits = add_evidence(self._phi(context, hidden[-1], inputs), encoding)

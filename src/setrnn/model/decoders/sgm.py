@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from setrnn.config import ModelSettings
-from setrnn.model.decoders.rnn import RNNDecoder, add_evidence, sum_steps
+from setrnn.model.decoders.rnn import RNNDecoder, sum_steps
 from setrnn.model.interfaces import Encoding, State
 
 
@@ -42,14 +42,10 @@ class SGMDecoder(RNNDecoder):
 
     def step(self, encoding: Encoding, state: State, previous: Tensor) -> tuple[Tensor, State]:
         """Return log-probabilities (B, K, V) after the previous labels (B, K), and the state."""
-        *hidden, is_used, probs = state
-        is_used = self._mark_used(is_used, previous)
-        inputs = self.dropout(self._global_embedding(previous, probs))
-        hidden = self._advance(inputs, hidden)
-        context = self._attention(encoding, self.query(hidden[-1])) @ encoding.memory
-        logits = add_evidence(self._phi(context, hidden[-1], inputs), encoding)
-        log_probs = self._log_softmax(logits, is_used)
-        return log_probs, (*hidden, is_used, log_probs.exp())
+        *own, probs = state
+        vectors = self._global_embedding(previous, probs)
+        log_probs, after = self._step(encoding, tuple(own), previous, vectors)
+        return log_probs, (*after, log_probs.exp())
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Return log p(sequence), including STOP, of orders (B, K, S): (B, K)."""
