@@ -6,8 +6,9 @@ COMPARISON is a folder of `setrnn compare` with records of seq2seq-rnn and set-r
 folder of its data, whose name is shown. seq2seq-rnn is trained on labels in descending order of
 frequency. In the paper's example, A is immediately followed by B 19 times and by C 3 times,
 although they are together 22 and 12 times; seq2seq-rnn predicts B, the more popular label, where
-set-rnn predicts C, which is right. This writes adjacency.md: one such document per comparison, and
-how often each system makes such errors. Sections of other comparisons stay as they are.
+set-rnn predicts C, which is right. This writes one row per comparison into a table of
+docs/replication.md: such a document, and how often each system makes such errors. Rows of other
+comparisons stay as they are.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from setrnn.comparison.records import Comparison, Record, load_records
 from setrnn.config import load_config
 from setrnn.data.cache import Source, open_prepared
 
-HERE = Path(__file__).resolve().parent
+PAGE = Path(__file__).resolve().parents[1] / "replication.md"
 FIRST, SECOND = "seq2seq-rnn", "set-rnn"
 LEAST_TOGETHER = 5  # train documents with A and C: with fewer, no system could know
 
@@ -140,78 +141,48 @@ class Study:
         return cls(comparison, preset, counts, n_popular, n_rare, best, n_seeds)
 
     def write(self) -> str:
-        """Write the document and the counts as Markdown."""
-        parts = [f"## {self.comparison.data}, preset {self.preset}", self._write_case()]
+        """Write the document and the counts as a row of the table."""
+        cells = [f"{self.comparison.data}, `{self.preset}`", *self._write_case()]
         for name in (FIRST, SECOND):
             popular, rare = self.n_popular[name], self.n_rare[name]
             share = f" ({popular / (popular + rare):.0%})" if popular + rare else ""
-            parts.append(
-                f"- `{name}`: B instead of C {popular:,.0f}{share}, C instead of B {rare:,.0f}"
-            )
-        return "\n\n".join(parts[:2]) + "\n\n" + "\n".join(parts[2:])
+            cells.append(f"{popular:,.0f}{share}, {rare:,.0f}")
+        return f"| {' | '.join(cells)} |"
 
-    def _write_case(self) -> str:
+    def _write_case(self) -> list[str]:
         if self.best is None:
-            return "No document shows it."
+            return ["-", "-", "-"]
         a, b, c = self.best.a, self.best.b, self.best.c
         names = [f"`{self.comparison.labels[each]}`" for each in (a, b, c)]
-        true = ", ".join(
-            f"`{self.comparison.labels[each]}`"
-            for each in sorted(self.comparison.truth[self.best.document])
-        )
         adjacent, together = self.counts.adjacent, self.counts.together
-        times = "1 seed" if self.n_seeds == 1 else f"{self.n_seeds} seeds"
-        return (
-            f"Document {self.comparison.ids[self.best.document]}, whose true set is {{{true}}}. In "
-            f"{times}, `{FIRST}` predicts {names[1]} (wrong) and misses {names[2]} (right); "
-            f"`{SECOND}` predicts the true set. In train, in descending order of frequency, "
-            f"{names[0]} is immediately followed by {names[1]} in {adjacent[a, b]:,} documents, "
-            f"and by {names[2]} in {adjacent[a, c]:,}. They are in the same set in "
-            f"{together[a, b]:,} and {together[a, c]:,} documents."
-        )
-
-
-INTRODUCTION = """# Labels that follow each other, against labels that go together
-
-The paper's second case study: `seq2seq-rnn` is trained on labels in descending order of frequency,
-so that it learns which label follows another one there, not which labels go together. In the
-paper's example, Exhibition is immediately followed by Tate Modern 19 times and by Tate Britain 3
-times, although they are together 22 and 12 times; `seq2seq-rnn` predicts the popular Tate Modern,
-`set-rnn` the right Tate Britain. Below is one such document per dataset, chosen by how many seeds
-show it and then by how much more the order favours B than the sets do.
-
-A chosen document proves nothing. Therefore all swaps are counted: a document has A and one of B and
-C, and the system predicts A and the other one. A is more frequent than B, and B than C; A followed
-by B, relative to A followed by C, is more frequent than A with B, relative to A with C. If the
-order misled `seq2seq-rnn`, it would predict B instead of C more often, relative to C instead of B,
-than `set-rnn` does. Counts are per run, the mean over seeds.
-
-Written by `python docs/results/adjacency.py COMPARISON=DATA...` from records and training labels.
-The counts in train of Reuters with preset `paper`, whose records were not kept, include the valid
-documents.
-"""
+        return [
+            f"{', '.join(names)} ({self.comparison.ids[self.best.document]}, {self.n_seeds})",
+            f"{adjacent[a, b]:,}, {adjacent[a, c]:,}",
+            f"{together[a, b]:,}, {together[a, c]:,}",
+        ]
 
 
 def main(given: Sequence[str]) -> None:
-    """Study each comparison, and write its section of the page."""
+    """Study each comparison, and write its row of the table."""
     if not given:
         sys.exit("Give at least one COMPARISON=DATA.")
-    page = HERE / "adjacency.md"
-    sections = read_sections(page.read_text(encoding="utf-8")) if page.is_file() else {}
+    text = PAGE.read_text(encoding="utf-8")
     for pair in given:
         folder, _, data = pair.partition("=")
         comparison = replace(Comparison.load(Path(folder)), data=Path(data).name)
         records = load_records(Path(folder), comparison)
         study = Study.of(comparison, records, read_train_sets(comparison, data))
-        sections |= read_sections(study.write())
-    text = "\n".join([INTRODUCTION, *(f"{sections[title]}\n" for title in sorted(sections))])
-    page.write_text(text, encoding="utf-8")
+        text = with_row(text, study.write())
+    PAGE.write_text(text, encoding="utf-8")
 
 
-def read_sections(text: str) -> dict[str, str]:
-    """Return the sections of a page by their titles."""
-    found = re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:]
-    return {each.partition("\n")[0]: each.strip() for each in found}
+def with_row(text: str, row: str) -> str:
+    """Return a page with a row of its table, in place of one of the same comparison."""
+    table = re.search(r"<!-- swaps: .*?-->\n.*?\n\|---.*?\n(.*?)<!-- end -->", text, re.DOTALL)
+    assert table, f"{PAGE} has no place for the table"
+    rows = {each.split(" | ")[0]: each for each in [*table[1].splitlines(), row]}
+    lines = "".join(f"{rows[name]}\n" for name in sorted(rows))
+    return text[: table.start(1)] + lines + text[table.end(1) :]
 
 
 def read_train_sets(comparison: Comparison, data: str) -> Iterator[list[int]]:

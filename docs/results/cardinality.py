@@ -88,7 +88,7 @@ def list_papers() -> Iterator[Gain]:
     n_labels = {name: float(size) for name, size in sizes}
     for measure in MEASURES:
         start = text.index(f"| {measure} | Slashdot |")
-        header, _, *lines = text[start : text.index("\n\n", start)].splitlines()
+        header, _, *lines = text[start:].partition("\n\n")[0].splitlines()
         names = [each.strip() for each in header.strip("|").split("|")][1:]
         for line in lines:
             first, *cells = line.strip("|").split("|")

@@ -5,8 +5,8 @@
 COMPARISON is a folder of `setrnn compare` with its report. Its summary, tables and figures are
 copied to docs/results/NAME; without figures to docs/results/paper/NAME if it has the preset
 `paper`, and to docs/results/later/NAME if it has systems of later papers. Then, also without any
-COMPARISON, everything that follows from these copies is written again: the table of objectives, the
-table of all datasets (joint-systems), and the tables of the pages.
+COMPARISON, everything that follows from these copies is written again: the table of objectives and
+the tables of the pages.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from itertools import takewhile, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from setrnn.methods import METHODS
 from setrnn.report.findings import PAPERS_FINDINGS
-from setrnn.report.scores import joint_table
-from setrnn.report.table import FORMS, Column, Estimate
+from setrnn.report.table import FORMS
 from setrnn.report.tables import objectives_table
 from setrnn.report.wording import format_change, format_decimal, format_p
 
@@ -35,9 +35,9 @@ LATER = ("later/arxiv", "later/debtags", "later/reuters21578")  # with systems o
 PLACES = (*DATASETS, *WITH_PAPER, *LATER)
 LATER_METHODS = [name for name, method in METHODS.items() if method.is_later]
 LIKELIHOOD = "log p(true set)"
-JOINT = ("instance-F1", "label-F1", "micro-F1")
 SYSTEMS = ("instance-F1", "label-F1", "micro-F1", "subset accuracy", "hamming loss", LIKELIHOOD)
-# The columns of a page's table, by the name of the report's table they come from.
+# The columns of a page's table, by the name of the report's table they come from; one that begins
+# with "paper-" is of the comparisons with the preset `paper`.
 PAGES = {
     ROOT / "README.md": {
         "best-rules": (
@@ -55,12 +55,12 @@ PAGES = {
             "subset accuracy (rule set)",
             "hamming loss (rule hamming)",
         ),
-        "findings": (),
+        "paper-systems": SYSTEMS,
     },
     ROOT / "docs" / "replication.md": {
-        "systems": SYSTEMS,
         "verdicts": (),
         "findings": (),
+        "paper-findings": (),
     },
     ROOT / "docs" / "later.md": {
         "systems": ("instance-F1", "label-F1", "micro-F1", "subset accuracy", LIKELIHOOD),
@@ -72,7 +72,6 @@ PAGES = {
         ),
     },
 }
-PLACES_OF_PAGES = {"replication.md": WITH_PAPER, "later.md": LATER}  # the others have DATASETS
 MARKS = {"best": "**{}**", "tied": "*{}*"}
 
 
@@ -83,8 +82,6 @@ def main() -> None:
     for data in PLACES:
         for file, text in refreshed_files(data).items():
             file.write_text(text, encoding="utf-8")
-    for file, text in joint_files().items():
-        file.write_text(text, encoding="utf-8")
     for page in PAGES:
         page.write_text(with_tables(page), encoding="utf-8")
 
@@ -124,26 +121,6 @@ def refreshed_files(data: str) -> dict[Path, str]:
     }
 
 
-def joint_files() -> dict[Path, str]:
-    """Return the files of one table of all datasets, from their tables of systems."""
-    columns = [_joint_column(data, measure) for data in DATASETS for measure in JOINT]
-    table = joint_table(list(_rows(DATASETS[0], "systems")), columns)
-    return {HERE / f"{table.name}.{ending}": form(table) for ending, form in FORMS.items()}
-
-
-def _joint_column(data: str, measure: str) -> Column:
-    rows = _rows(data, "systems")
-
-    def get(system: str) -> Estimate:
-        more = {name: rows[system][f"{measure} {name}"] for name in ("std", "low", "high", "p")}
-        numbers = {name: float(text) for name, text in more.items() if text}
-        n_tests, mark = rows[system][f"{measure} tests"], rows[system][f"{measure} mark"]
-        tests = int(float(n_tests)) if n_tests else None
-        return Estimate(float(rows[system][measure]), tests=tests, mark=mark, **numbers)
-
-    return Column(f"{data} {measure}", get)
-
-
 def with_tables(page: Path) -> str:
     """Return a page with its tables written again, each between two comments."""
     text = page.read_text(encoding="utf-8")
@@ -161,7 +138,9 @@ def make_table(name: str, columns: tuple[str, ...], page: Path) -> str:
         return verdicts_table()
     if page == ROOT / "README.md":
         return _side_by_side(name, columns)
-    places = PLACES_OF_PAGES.get(page.name, DATASETS)
+    places = LATER if page.name == "later.md" else DATASETS
+    if name.startswith("paper-"):
+        name, places = name.removeprefix("paper-"), WITH_PAPER
     if name == "findings":
         return findings_table(places)
     return "\n\n".join(f"{_name(data)}:\n\n{_one(data, name, columns)}" for data in places)
@@ -194,28 +173,53 @@ def _one(data: str, name: str, columns: tuple[str, ...]) -> str:
 
 
 def findings_table(places: tuple[str, ...]) -> str:
-    """Lay out the paper's findings with their differences and verdicts, by dataset."""
-    headers = [_name(data) for data in places]
-    return _lay_out_findings(places, headers, lambda found: "; ".join(map(_evidence, found)))
+    """Lay out the comparisons of the paper's findings, one per row, with a cell per dataset."""
+    lines = [f"| compared, measure | {' | '.join(map(_name, places))} |"]
+    lines.append("|---" * (len(places) + 1) + "|")
+    for _, found in _list_findings(places):
+        for comparisons in zip_longest(*found):
+            there = [each for each in comparisons if each is not None]
+            if not there:
+                continue
+            same, differing = _split_names([each["compared"].split() for each in there])
+            words = iter(differing)
+            cells = ["-" if each is None else _evidence(each, next(words)) for each in comparisons]
+            lines.append(f"| {same}, {there[0]['measure']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def verdicts_table() -> str:
     """Lay out the verdicts alone, of both presets."""
     places = (*DATASETS, *WITH_PAPER)
     headers = [*DATASETS, *(f"`paper` {_name(data)}" for data in WITH_PAPER)]
-    return _lay_out_findings(places, headers, _verdicts)
-
-
-def _lay_out_findings(
-    places: tuple[str, ...], headers: list[str], show: Callable[[list[dict]], str]
-) -> str:
     lines = ["| the paper's finding | " + " | ".join(headers) + " |"]
     lines.append("|---" * (len(headers) + 1) + "|")
+    for claim, found in _list_findings(places):
+        lines.append(f"| {claim} | " + " | ".join(_verdicts(each) or "-" for each in found) + " |")
+    return "\n".join(lines)
+
+
+def _list_findings(places: tuple[str, ...]) -> Iterator[tuple[str, list[list[dict]]]]:
+    """Yield each claim of the paper with its comparisons, a list per place."""
     found = {data: _summary(data)["papers_findings"] for data in places}
     for name, (claim, _) in PAPERS_FINDINGS.items():
-        of_claim = [[each for each in found[data] if each["name"] == name] for data in places]
-        lines.append(f"| {claim} | " + " | ".join(show(each) or "-" for each in of_claim) + " |")
-    return "\n".join(lines)
+        yield claim, [[each for each in found[data] if each["name"] == name] for data in places]
+
+
+def _split_names(names: list[list[str]]) -> tuple[str, list[str]]:
+    """Return the words that names have in common, with ... for the others, and those of each."""
+    n_first = _count_same(names)
+    rests = [each[n_first:] for each in names]
+    n_last = _count_same([each[::-1] for each in rests])
+    middles = [" ".join(each[: len(each) - n_last]) for each in rests]
+    dots = ["..."] if any(middles) else []
+    return " ".join([*names[0][:n_first], *dots, *rests[0][len(rests[0]) - n_last :]]), middles
+
+
+def _count_same(names: list[list[str]]) -> int:
+    """Count the first words that all names share."""
+    words = zip(*names, strict=False)
+    return sum(1 for _ in takewhile(lambda each: len(set(each)) == 1, words))
 
 
 def _verdicts(found: list[dict]) -> str:
@@ -228,14 +232,12 @@ def _name(data: str) -> str:
     return data.rpartition("/")[2]
 
 
-def _evidence(finding: dict) -> str:
+def _evidence(finding: dict, differing: str) -> str:
     """Write one comparison of a finding: the difference, its interval, p and the verdict."""
     found = finding["difference"]
     mean, low, high = (format_change(found[name]) for name in ("mean", "low", "high"))
-    return (
-        f"{finding['compared']}, {finding['measure']}: {mean} ({low} to {high}), "
-        f"{format_p(found['p'])}, **{finding['verdict']}**"
-    )
+    name = f"{differing}: " if differing else ""
+    return f"{name}{mean} ({low} to {high}), {format_p(found['p'])}, **{finding['verdict']}**"
 
 
 def _summary(data: str) -> dict:
