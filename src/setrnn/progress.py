@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
+
+T = TypeVar("T")
+STEP = 1000  # items between two reports of `watch`
 
 log = logging.getLogger("setrnn")  # notes and warnings for the user
 
@@ -118,3 +121,13 @@ def count_up(
         on_progress(Progress(activity, n_done, n_total, unit))
 
     return add
+
+
+def watch(items: Iterable[T], activity: str, on_progress: OnProgress) -> Iterator[T]:
+    """Yield items, and report how many there were so far."""
+    add, n_new = count_up(activity, on_progress), 0
+    for n_new, each in enumerate(items, 1):
+        yield each
+        if n_new % STEP == 0:
+            add(STEP)
+    add(n_new % STEP)

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from setrnn.config import Config
+from setrnn.data.example import NOTHING
 from setrnn.data.ragged import Ragged
-from setrnn.data.text_hashes import NOTHING
 from setrnn.methods import METHODS
 from setrnn.systems.cross_fitted import CrossFitted, choose_folds, mark_folds
 from setrnn.systems.registry import find_system

@@ -9,11 +9,10 @@ import pytest
 
 from setrnn.data import newsroom
 from setrnn.data.cache import Source
-from setrnn.data.example import Example
+from setrnn.data.example import Example, join_hashes
 from setrnn.data.preparing import prepare
 from setrnn.data.read import BadRows, open_dataset, read_hierarchy
 from setrnn.data.read.write import write_examples
-from setrnn.data.text_hashes import join_hashes
 from setrnn.errors import DataError
 from setrnn.progress import ignore_progress
 from setrnn.tagging.documents import example_batches, open_unseen

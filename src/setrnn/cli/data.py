@@ -13,7 +13,7 @@ import typer
 import setrnn
 from setrnn.cli import options
 from setrnn.cli.options import argument, new_file, option, part
-from setrnn.cli.progress import terminal_progress, watch
+from setrnn.cli.progress import terminal_progress
 from setrnn.cli.tables import show_table
 from setrnn.cli.terminal import escape_controls, note, show, stdout, warn, write_json
 from setrnn.data.cache import Source
@@ -28,6 +28,7 @@ from setrnn.data.splits import cut_train
 from setrnn.data.statistics import DatasetStatistics, SplitStatistics, dataset_statistics
 from setrnn.data.text.notes import describe_cut_documents
 from setrnn.errors import ConfigError, DataError, list_some, printable
+from setrnn.progress import watch
 from setrnn.tagging.rows import check_separator
 
 MOST_LABELS, MOST_TWINS = 8, 12  # rows of the tables of `data info`

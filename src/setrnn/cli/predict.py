@@ -14,7 +14,7 @@ import setrnn
 from setrnn.cli import options
 from setrnn.cli.data import refuse_own_input
 from setrnn.cli.options import argument, option
-from setrnn.cli.progress import terminal_progress, watch
+from setrnn.cli.progress import terminal_progress
 from setrnn.cli.terminal import escape_json, note, warn
 from setrnn.data.cache import Source
 from setrnn.data.disk import check_file_place
@@ -24,6 +24,7 @@ from setrnn.data.read.dataset import STDIN, open_standard_input
 from setrnn.data.read.lines import has_mark
 from setrnn.errors import ConfigError
 from setrnn.models.hub import name_place
+from setrnn.progress import watch
 from setrnn.tagging.rows import (
     check_separator,
     json_rows,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar
 
 from rich import progress as rich_progress
 from rich.table import Column
@@ -12,10 +11,7 @@ from rich.text import Text
 
 from setrnn.cli.terminal import note, stderr
 from setrnn.metrics import MEASURES, write_measure
-from setrnn.progress import Epoch, OnProgress, Progress, count_up
-
-T = TypeVar("T")
-STEP = 1000  # items between two reports
+from setrnn.progress import Epoch, OnProgress, Progress
 
 # Short names, so that a row fits into 80 characters.
 COLUMNS = MEASURES | {"hamming_loss": "hamming", "subset_accuracy": "subset"}
@@ -40,16 +36,6 @@ def terminal_progress() -> Iterator[OnProgress]:
     )
     with rich_progress.Progress(*columns, console=stderr, disable=not stderr.is_terminal) as bars:
         yield _Display(bars)
-
-
-def watch(items: Iterable[T], step: str, on_progress: OnProgress) -> Iterator[T]:
-    """Yield items, and report how many there were so far."""
-    add, n_new = count_up(step, on_progress), 0
-    for n_new, each in enumerate(items, 1):
-        yield each
-        if n_new % STEP == 0:
-            add(STEP)
-    add(n_new % STEP)
 
 
 class _Detail(rich_progress.ProgressColumn):

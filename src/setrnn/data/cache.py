@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
 from setrnn.data.disk import file_hash, locked, recovered, temporary_folder
 from setrnn.data.example import Example
 from setrnn.data.prepared import FORMAT, UNLABELLED, Prepared, is_prepared
-from setrnn.data.preparing import BATCH, prepare
+from setrnn.data.preparing import prepare
 from setrnn.data.read import (
     EMBEDDED,
     BadRows,
@@ -27,11 +27,10 @@ from setrnn.data.read.dataset import join_splits
 from setrnn.data.read.lines import file_errors
 from setrnn.data.read.reader import OnBadRow
 from setrnn.data.splits import MAX_SHARE, MIN_VALID, SEED, VALID_SHARE, with_valid
-from setrnn.data.streaming import batched
 from setrnn.data.text.languages import read_stop_words
 from setrnn.data.text.subwords import pretrained_encoder
 from setrnn.errors import DataError
-from setrnn.progress import OnProgress, count_up, ignore_progress, log
+from setrnn.progress import OnProgress, ignore_progress, log, watch
 
 CACHE_VARIABLE = "SETRNN_CACHE"
 
@@ -157,12 +156,12 @@ def _prepare(
     on_progress: OnProgress,
 ) -> Prepared:
     """Read the data once, into files beside `target`, and prepare these."""
-    bad_rows, report = BadRows(source.on_bad_row), count_up("reading", on_progress)
+    bad_rows = BadRows(source.on_bad_row)
     with temporary_folder(target, is_private=True) as folder:
         copies = dict[str, Split]()
         for name, split in dataset.splits.items():
             file = folder / f"{name}.jsonl"
-            write_examples(_count(split.read(bad_rows), report), file)
+            write_examples(watch(split.read(bad_rows), f"reading {name}", on_progress), file)
             options = ReadOptions(max_row_bytes=1 << 40)  # all rows were read once
             copies[name] = open_dataset(file, options).require("train")
         copied = replace(dataset, splits=copies)
@@ -184,13 +183,6 @@ def _prepare(
     for text in bad_rows.notes:
         log.info(text)
     return prepared
-
-
-def _count(examples: Iterable[Example], report: Callable[[int], None]) -> Iterator[Example]:
-    """Yield documents, and report their number in batches."""
-    for batch in batched(examples, BATCH):
-        yield from batch
-        report(len(batch))
 
 
 def prepared_path(

@@ -19,10 +19,9 @@ import numpy as np
 import scipy
 
 from setrnn.config import Config
-from setrnn.data.example import Example
+from setrnn.data.example import Example, text_hash
 from setrnn.data.read import BadRows, Dataset, Split
 from setrnn.data.read.reader import OnBadRow
-from setrnn.data.text_hashes import text_hash
 from setrnn.errors import DataError
 
 if TYPE_CHECKING:

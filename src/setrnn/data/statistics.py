@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from setrnn.data.example import Example
+from setrnn.data.example import Example, Hashes, sampling_rank, string_hash, text_hash
 from setrnn.data.streaming import batched
 from setrnn.data.text.languages import (
     MAX_CHARACTERS,
@@ -22,7 +22,6 @@ from setrnn.data.text.languages import (
     FoundLanguage,
     detect_language,
 )
-from setrnn.data.text_hashes import Hashes, sampling_rank, string_hash, text_hash
 from setrnn.errors import count_of, list_some
 
 N_NAMES_SHOWN = 8  # labels in a warning

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.config import Config
+from setrnn.data.example import NOTHING, Hashes
 from setrnn.data.ragged import Ragged
-from setrnn.data.text_hashes import NOTHING, Hashes
 from setrnn.methods import Method
 from setrnn.systems.candidates import (
     Floats,

@@ -22,11 +22,10 @@ import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.data.cache import Source, read_source
 from setrnn.data.disk import whole_file
-from setrnn.data.example import Example
+from setrnn.data.example import Example, hash_texts
 from setrnn.data.read import BadRows, choose_split
 from setrnn.data.read.write import is_table, write_table
 from setrnn.data.streaming import batched
-from setrnn.data.text_hashes import hash_texts
 from setrnn.errors import ConfigError, DataError
 from setrnn.progress import OnProgress, count_up, ignore_progress, log
 from setrnn.systems.candidates import Floats, Floats32

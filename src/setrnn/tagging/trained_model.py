@@ -13,6 +13,7 @@ import numpy as np
 from typing_extensions import Self
 
 from setrnn.config import Config, MemberSettings, MixtureConfig
+from setrnn.data.example import Hashes, join_hashes
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.prepared import Prepared
@@ -20,7 +21,6 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.read import make_hierarchy
 from setrnn.data.read.label_files import Parents
 from setrnn.data.text.words import TextEncoder
-from setrnn.data.text_hashes import Hashes, join_hashes
 from setrnn.errors import ConfigError, ModelError
 from setrnn.methods import METHODS, find_method
 from setrnn.models.card import write_readme

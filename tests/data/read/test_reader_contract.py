@@ -14,18 +14,18 @@ from setrnn.data.read import READERS, BadRows, ReadOptions, write_examples
 ROW = {"id": "1", "text": "one", "labels": ["x"]}
 
 
-def jsonl(folder, _):
-    write_examples([Example("1", "one", ("x",))], folder / "train.jsonl")
-    return folder
+def written(suffix):
+    """Return a function that writes a train part in one of our own formats."""
+
+    def write(folder, _):
+        write_examples([Example("1", "one", ("x",))], folder / f"train{suffix}")
+        return folder
+
+    return write
 
 
 def csv(folder, _):
     (folder / "train.csv").write_text("id,text,labels\n1,one,x\n")
-    return folder
-
-
-def parquet(folder, _):
-    write_examples([Example("1", "one", ("x",))], folder / "train.parquet")
     return folder
 
 
@@ -56,13 +56,16 @@ def huggingface(_, monkeypatch):
     return Path("hf:news")
 
 
-def label_studio(folder, _):
-    write_examples([Example("1", "one", ("x",))], folder / "train.json")
-    return folder
-
-
-WAYS = (jsonl, csv, parquet, aapd, rcv1, reuters, label_studio, huggingface)
-FIXTURES = {way.__name__.replace("_", "-"): way for way in WAYS}
+FIXTURES = {
+    "jsonl": written(".jsonl"),
+    "csv": csv,
+    "parquet": written(".parquet"),
+    "aapd": aapd,
+    "rcv1": rcv1,
+    "reuters": reuters,
+    "label-studio": written(".json"),
+    "huggingface": huggingface,
+}
 
 
 def test_every_reader_has_a_fixture():

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from setrnn.config import MemberSettings, MixtureConfig
+from setrnn.data.example import Hashes, join_hashes
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.joint import join_encoders, join_rows, split_rows
 from setrnn.data.text.words import TextEncoder
-from setrnn.data.text_hashes import Hashes, join_hashes
 from setrnn.errors import ConfigError, list_some
 from setrnn.models.card import note_training
 from setrnn.models.folder import check_model_place
