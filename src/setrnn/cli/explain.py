@@ -113,7 +113,7 @@ def show_words(
     number: str,
 ) -> None:
     """Print the strongest words of labels or steps, with their weights in a format."""
-    rows = [
+    rows: list[Row] = [
         [name, format_probability(each.probability), _join_words(explanation, each, number)]
         for name, each in named
     ]
