@@ -9,7 +9,7 @@ import dataclasses
 import hashlib
 import json
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -490,6 +490,29 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             flat[f"{prefix}{name}"] = value
     return flat
+
+
+def check_same(
+    place: Path | str,
+    begun: Mapping[str, Any],
+    now: Mapping[str, Any],
+    changeable: Collection[str] = (),
+) -> None:
+    """Raise ConfigError with the first difference between what was begun in a folder and now.
+
+    Args:
+        place: the folder.
+        begun: what decides the result of the work that was begun there, perhaps nested.
+        now: the same of the current work.
+        changeable: dotted names that may differ.
+    """
+    begun, now = flatten(begun), flatten(now)
+    for name in sorted({*begun, *now}.difference(changeable)):
+        old, new = (json.dumps(each.get(name), ensure_ascii=False)[:80] for each in (begun, now))
+        if begun.get(name) != now.get(name):
+            what = f"{name.removeprefix('config.')}={old}, not {new}"
+            what = "other data" if name == "data" else what  # a hash says nothing
+            raise ConfigError(f"{place} was begun with {what}. Use the same, or another --out.")
 
 
 def settings_hash(*values: Any) -> str:  # noqa: ANN401 (any JSON values)

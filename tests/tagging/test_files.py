@@ -14,7 +14,7 @@ import pytest
 import setrnn
 from setrnn.data.disk import locked
 from setrnn.data.read import ReadOptions
-from setrnn.errors import BusyError, DataError, SetRNNError
+from setrnn.errors import BusyError, ConfigError, DataError, SetRNNError
 from setrnn.tagging import files as module
 
 TEXTS = [f"The storm number {n} hit the coast, parliament debates the budget." for n in range(50)]
@@ -105,17 +105,17 @@ def test_another_run_is_refused_in_a_begun_folder(model, taggers, news, tmp_path
     out = tmp_path / "tags"
     tag(model, news, out)
     for other in ({"top": 3}, {"chunk_rows": 7}, {"rule": "f1"}):
-        with pytest.raises(DataError, match="begun with another"):
+        with pytest.raises(ConfigError, match=f"begun with {next(iter(other))}="):
             tag(model, news, out, **other)
     taggers["pcc"].save(tmp_path / "pcc")
-    with pytest.raises(DataError, match="model_version"):
+    with pytest.raises(ConfigError, match="model_version"):
         tag(tmp_path / "pcc", news, out)
     text = Path(news).read_text(encoding="utf-8")
     Path(news).write_text(text.replace("number 40", "NUMBER 40"), encoding="utf-8")
     with pytest.raises(DataError, match="part-000002"):  # of the same size
         tag(model, news, out)
     Path(news).write_text(text + '\n{"text": "more"}', encoding="utf-8")
-    with pytest.raises(DataError, match="inputs"):
+    with pytest.raises(ConfigError, match="inputs"):
         tag(model, news, out)
     (tmp_path / "other").mkdir()
     (tmp_path / "other/thesis.txt").write_text("mine")

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import setrnn
+from setrnn.config import check_same
 from setrnn.data.cache import Source
 from setrnn.data.disk import is_temporary, locked, seal_file, whole_file
 from setrnn.data.example import Example
@@ -222,7 +223,7 @@ def predict_files(
 def begin_run(file: Path, run: dict[str, Any], place: Path) -> None:
     """Write the settings of a run, or check that they are those of the run that was begun."""
     if file.exists():
-        check_same_run(file.read_bytes(), run, place)
+        check_same(place, read_run(file.read_bytes(), place), run)
         return
     names = os.listdir(file.parent) if file.parent.is_dir() else []  # noqa: PTH208
     if not all(map(is_temporary, names)):  # those are of a run that was killed as it began
@@ -230,19 +231,12 @@ def begin_run(file: Path, run: dict[str, Any], place: Path) -> None:
     _write_json(file, run)
 
 
-def check_same_run(text: bytes, run: dict[str, Any], place: Path | str) -> None:
-    """Raise DataError with the first difference between a run and the one that was begun."""
+def read_run(text: bytes, place: Path | str) -> dict[str, Any]:
+    """Return the settings of the run that was begun in a folder."""
     try:
-        before = dict(json.loads(text))
-    except ValueError as error:
+        return dict(json.loads(text))
+    except (TypeError, ValueError) as error:
         raise DataError(f"{place}/{RUN} is damaged. Choose another folder.") from error
-    for name in run | before:
-        old, new = (json.dumps(each.get(name), ensure_ascii=False) for each in (before, run))
-        if old != new:
-            raise DataError(
-                f"{place} was begun with another {name}: {old[:80]}, now {new[:80]}. Use the same, "
-                "or choose another --out."
-            )
 
 
 def holds_other_files(place: Path | str) -> DataError:

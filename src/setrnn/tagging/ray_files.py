@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import setrnn
+from setrnn.config import check_same
 from setrnn.data.cache import Source
 from setrnn.data.read import BadRows, ReadOptions
 from setrnn.data.read.dataset import expand_places
@@ -25,8 +26,8 @@ from setrnn.tagging.files import (
     RUN,
     TaggedFiles,
     TagWork,
-    check_same_run,
     holds_other_files,
+    read_run,
 )
 from setrnn.tagging.ray_cluster import MAX_RETRIES, MIN_CPUS, check_node, connect, count_room
 from setrnn.tagging.rows import COLUMNS, free_name, list_predicted
@@ -209,7 +210,7 @@ def _begin(system: Any, folder: str, run: dict[str, Any]) -> None:  # noqa: ANN4
 
     if system.get_file_info(f"{folder}/{RUN}").type == fs.FileType.File:
         with system.open_input_file(f"{folder}/{RUN}") as stream:
-            check_same_run(stream.read(), run, folder)
+            check_same(folder, read_run(stream.read(), folder), run)
         return
     if system.get_file_info(fs.FileSelector(folder, allow_not_found=True)):
         raise holds_other_files(folder)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from setrnn.config import flatten
+from setrnn.config import check_same, flatten
 from setrnn.data.disk import explain_failed_write, locked, remove_leftovers, whole_file
 from setrnn.errors import ConfigError, ModelError
 from setrnn.training.ranks import find_ranks
@@ -158,20 +158,8 @@ class RunFolder:
         if not (resume and has_run(self.folder)):
             return None
         found = read_checkpoint(self.folder / LAST)
+        check_same(self.folder, found.identity, self.identity, CHANGEABLE)
         before, now = flatten(found.identity), flatten(self.identity)
-        if before.get("data") != now.get("data"):
-            raise ConfigError(
-                f"{self.folder} is a run on other data. Resume it with the same data, or use "
-                "another --out."
-            )
-        for name in sorted({*before, *now} - CHANGEABLE):
-            old, new = before.get(name), now.get(name)
-            if old != new:
-                raise ConfigError(
-                    f"{self.folder} is a run with {name.removeprefix('config.')}="
-                    f"{json.dumps(old)}, not {json.dumps(new)}. Resume it with the same value, or "
-                    "use another --out."
-                )
         if before.get(BATCH_SIZE) != now.get(BATCH_SIZE):
             found.position.start_epoch(found.position.epoch)
         return found

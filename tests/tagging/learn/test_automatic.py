@@ -82,7 +82,7 @@ def test_what_was_trained_before_is_not_trained_again_and_the_bits_are_the_same(
     arguments = {"out": out, "budget": 0, "jobs": 2, "device": "cpu", "settings": QUICK}
     with pytest.raises(ConfigError, match="--resume"):
         setrnn.train(small_prepared, **arguments)
-    with pytest.raises(ConfigError, match="measure"):
+    with pytest.raises(ConfigError, match=r"training.metric=.*instance_f1.*label_f1"):
         setrnn.train(small_prepared, resume=True, measure="label-f1", **arguments)
     setrnn.train(small_prepared, resume=True, **arguments)
     before = [text for text in notes.texts if "trained before" in text]
@@ -162,7 +162,7 @@ def test_wrong_arguments_are_refused_before_the_data_is_read(wrong):
 
 def test_an_unfinished_training_is_refused_before_the_data_is_read(tmp_path):
     (tmp_path / "m.run").mkdir()
-    (tmp_path / "m.run" / "plan.json").write_text('{"format": 2}')
+    (tmp_path / "m.run" / "plan.json").write_text('{"format": 3}')
     with pytest.raises(ConfigError, match="--resume"):
         setrnn.train("no-such-data.jsonl", out=tmp_path / "m", device="cpu")
 

@@ -134,8 +134,7 @@ class Automatic:
             self.source, words, overrides, on_progress=self.on_progress
         )
         identity = {
-            "settings": settings_hash(to_dict(self.asked.config)),
-            "rule": self.rule,
+            "config": to_dict(self.asked.config),
             "data": settings_hash(self.prepared.description),
         }
         self.folder.begin(identity)

@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from setrnn.config import Config, TrainingSettings, VectorSettings, from_dict
+from setrnn.config import Config, TrainingSettings, VectorSettings, check_same, from_dict
 from setrnn.data.disk import explain_failed_write, recovered, remove_leftovers, whole_file
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import even_rows
@@ -54,8 +54,7 @@ VECTORS_SHARE = 0.3  # of the time left, at most, for word vectors
 CLASSICAL_SHARE = 0.1  # likewise, for the second classical system
 START_SECONDS = 8.0  # of a process that trains a network, about
 TIMED_DOCUMENTS = 32
-FORMAT = 2  # of plan.json
-OTHER_IDENTITY = {"rule": "another measure", "settings": "other settings or another seed"}
+FORMAT = 3  # of plan.json
 
 
 @dataclass(frozen=True)
@@ -281,14 +280,7 @@ class MembersFolder:
 
     def begin(self, identity: Mapping[str, Any]) -> None:
         """Start, or continue the plan that was read; an older training is removed."""
-        before = self.plan.identity or identity
-        for name in sorted({*before, *identity}):
-            if before.get(name) != identity.get(name):
-                other = OTHER_IDENTITY.get(name, f"other {name}")
-                raise ConfigError(
-                    f"{self.folder} is a training with {other}. Resume it with the same, or use "
-                    "another --out."
-                )
+        check_same(self.folder, self.plan.identity or identity, identity)
         self.plan.identity = dict(identity)
         with explain_failed_write(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
