@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.choose import ChosenDocument, choose, write_chosen
     from setrnn.tagging.documents import open_documents
     from setrnn.tagging.estimator import SetRNNClassifier
-    from setrnn.tagging.evaluate import evaluate, evaluate_rules
+    from setrnn.tagging.evaluate import Evaluation, evaluate, evaluate_rules
     from setrnn.tagging.explanation import Explanation
     from setrnn.tagging.files import TaggedFiles, predict_files
     from setrnn.tagging.learn.data import prepare
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from setrnn.tagging.learn.mix import mix
     from setrnn.tagging.learn.train import train
     from setrnn.tagging.learn.update import update
-    from setrnn.tagging.measures import Evaluation
     from setrnn.tagging.prediction import Completion, Prediction, Predictions
     from setrnn.tagging.tagger import Tagger, load
     from setrnn.tagging.trust.calibrate import calibrate
@@ -73,7 +72,7 @@ _HOMES = {
     "Predictions": "setrnn.tagging.prediction",
     "Completion": "setrnn.tagging.prediction",
     "Explanation": "setrnn.tagging.explanation",
-    "Evaluation": "setrnn.tagging.measures",
+    "Evaluation": "setrnn.tagging.evaluate",
     "predict_files": "setrnn.tagging.files",
     "TaggedFiles": "setrnn.tagging.files",
     "Limits": "setrnn.systems.limits",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from setrnn import Prediction, calibrate
-from setrnn.tagging.measures import score_labels
+from setrnn.tagging.evaluate import score_labels
 from setrnn.tagging.trust.acceptance import LabelAcceptance
 
 

@@ -19,7 +19,7 @@ from setrnn.metrics import MEASURES
 from setrnn.models.hub import name_place
 
 if TYPE_CHECKING:
-    from setrnn.tagging.measures import AcceptedScores, Evaluation, LabelScores
+    from setrnn.tagging.evaluate import AcceptedScores, Evaluation, LabelScores
 
 
 def evaluate(

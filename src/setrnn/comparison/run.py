@@ -32,11 +32,10 @@ from setrnn.methods import Method, find_method
 from setrnn.progress import OnProgress, Progress, ignore_progress
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.tagging.documents import prepared_batches
-from setrnn.tagging.evaluate import MIN_LOG_PROB, measure_rules
+from setrnn.tagging.evaluate import MIN_LOG_PROB, Evaluation, measure_rules
 from setrnn.tagging.learn.data import fit_to_data
 from setrnn.tagging.learn.mix import mix
 from setrnn.tagging.learn.train import train_prepared
-from setrnn.tagging.measures import Evaluation
 from setrnn.tagging.tagger import Tagger, load
 from setrnn.training.start import Start, TrainOptions
 

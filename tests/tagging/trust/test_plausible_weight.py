@@ -8,7 +8,7 @@ import pytest
 import setrnn
 from setrnn.data import newsroom
 from setrnn.metrics import evaluate_label_sets
-from setrnn.tagging.trust.plausible import MAX_LOSS, WEIGHTS, choose_weight
+from setrnn.tagging.trust.calibrate import MAX_LOSS, WEIGHTS, choose_weight
 
 
 @pytest.fixture(scope="module")

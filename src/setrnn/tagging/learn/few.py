@@ -10,7 +10,7 @@ the predictions for each fold by systems that were trained on the other folds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +31,7 @@ from setrnn.systems.rules import rule_for
 from setrnn.systems.system import System
 from setrnn.tagging.documents import Batch, open_documents
 from setrnn.tagging.learn.data import Asked, open_training_data
-from setrnn.tagging.learn.member_candidates import suggest_transformer
+from setrnn.tagging.learn.member_candidates import Candidate, suggest_transformer
 from setrnn.tagging.learn.mix import join, mix_members
 from setrnn.tagging.learn.mixture_weights import LEAST_TO_FIT
 from setrnn.tagging.learn.train import train_uncalibrated, warn_if_nothing_learned
@@ -44,15 +44,6 @@ MIN_FOLDS, MAX_FOLDS, FITTED = 5, 20, 2_000  # FITTED: documents times folds, ab
 # Of the usual L2 penalty: which strength suits depends on the documents. With the strongest, the
 # probability of a label is hardly more than its frequency.
 STRONG, STRONGEST = 10.0, 100.0
-
-
-@dataclass(frozen=True)
-class Member:
-    """A classical system with its settings."""
-
-    name: str
-    method: str
-    config: Config
 
 
 def open_few(source: Source, asked: Asked, on_progress: OnProgress) -> Prepared | None:
@@ -85,7 +76,7 @@ def choose_n_folds(n_documents: int) -> int:
     return min(max(FITTED // n_documents, MIN_FOLDS), MAX_FOLDS)
 
 
-def list_members(config: Config) -> list[Member]:
+def list_members(config: Config) -> list[Candidate]:
     """Return the systems that may become members."""
     usual = config.classical
     strong, strongest = (replace(usual, l1=0.0, l2=x * usual.l2) for x in (STRONG, STRONGEST))
@@ -97,7 +88,7 @@ def list_members(config: Config) -> list[Member]:
         ("br, strongest penalty", "br", strongest),
     ]
     return [
-        Member(name, method, replace(config, classical=penalties))
+        Candidate(name, method, replace(config, classical=penalties))
         for name, method, penalties in chosen
     ]
 
@@ -152,7 +143,7 @@ def train_on_few(
 
 
 def _train(
-    member: Member, prepared: Prepared, folds: Ints, n_folds: int, count: Callable[[int], None]
+    member: Candidate, prepared: Prepared, folds: Ints, n_folds: int, count: Callable[[int], None]
 ) -> Tagger:
     """Train a member on all documents, and once without each fold."""
     method, config = find_method(member.method), member.config

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -113,7 +113,7 @@ def update(
         place.parent.mkdir(parents=True, exist_ok=True)
     with temporary_folder(place, is_private=True) as folder:
         name, before = open_model(model, device)
-        methods = [each.method for each in _list_members(before)]
+        methods = [each.tagger.method for each in _list_members(before)]
         if data is None and not any(find_method(each).is_network for each in methods):
             raise ConfigError(
                 f"'{', '.join(methods)}' is fitted on all documents at once. Give those that the "
@@ -156,7 +156,8 @@ def _prepare(
     before: Tagger, merged: Merged, part: int, folder: Path, on_progress: OnProgress
 ) -> Prepared:
     """Prepare the data for one tokenizer of a model."""
-    text = _list_members(before)[_list_parts(before).index(part)].config.text
+    members = _list_members(before)
+    text = next(each.tagger.config.text for each in members if each.part == part)
     known = Vocabulary(before.encoder.parts[part], before.labels, merged.has_old)
     tree = before.hierarchy
     if tree is not None:  # if the predictions are closed, so are the labels of documents
@@ -171,14 +172,24 @@ def _name_data(before: Tagger, merged: Merged) -> str:
     return f"{old} + {merged.name}" if old else merged.name
 
 
-def _list_members(before: Tagger) -> Sequence[Tagger]:
-    """Return the members of a mixture, or the model itself."""
-    return before.members or (before,)
+class _Member(NamedTuple):
+    """A member of a mixture, or the model itself."""
+
+    name: str
+    tagger: Tagger
+    part: int  # the number of its tokenizer
 
 
-def _list_parts(before: Tagger) -> Sequence[int]:
-    """Return the number of the tokenizer of each member, or of the model."""
-    return before.system.parts if isinstance(before.system, MixtureSystem) else (0,)
+def _list_members(before: Tagger) -> list[_Member]:
+    """Return the members by distinct names: those they had when they were mixed, or new ones."""
+    if not isinstance(before.system, MixtureSystem):
+        return [_Member(before.method, before, 0)]
+    mixture, members = before.notes.get("mixture", {}), before.members
+    left_out = mixture.get("left_out", ())
+    names = [name for name in mixture.get("members", ()) if name not in left_out]
+    if len(names) != len(members):
+        names = [f"{each.method}-{number}" for number, each in enumerate(members, 1)]
+    return list(map(_Member, names, members, before.system.parts))
 
 
 @dataclass(frozen=True)
@@ -206,11 +217,10 @@ class _FurtherTraining:
         before = self.before
         assert isinstance(before.system, MixtureSystem)
         updated: dict[str, Tagger] = {}
-        names = _name_members(before)
-        for part, member, name in zip(_list_parts(before), before.members, names, strict=True):
-            found = self._update_member(member, part, name)
+        for member in _list_members(before):
+            found = self._update_member(*member)
             if found is not None:
-                updated[name] = found
+                updated[member.name] = found
         names, members = list(updated), list(updated.values())
         documents = _open_valid(self.merged, ["old", "new"])
         weights = before.system.weights if len(members) == len(before.members) else None
@@ -221,7 +231,7 @@ class _FurtherTraining:
         own = {"data": _name_data(before, self.merged), "n_documents": n_documents}
         return replace(mixed, notes=mixed.notes | own)
 
-    def _update_member(self, member: Tagger, part: int, name: str) -> Tagger | None:
+    def _update_member(self, name: str, member: Tagger, part: int) -> Tagger | None:
         """Return an updated member; None if it must be left out."""
         before = self.before
         if not find_method(member.method).is_network and not self.merged.has_old:
@@ -269,16 +279,6 @@ class _FurtherTraining:
         models = [self.before, tagger]  # it was trained on more than what is here
         seen_sets = join_seen_sets(models, tagger.labels)
         return replace(tagger, trained_documents=join_trained(models), seen_sets=seen_sets)
-
-
-def _name_members(before: Tagger) -> list[str]:
-    """Return distinct names of the members: those they had, or their methods."""
-    mixture = before.notes.get("mixture", {})
-    left_out = mixture.get("left_out", ())
-    names = [name for name in mixture.get("members", ()) if name not in left_out]
-    if len(names) == len(before.members):
-        return names
-    return [f"{each.method}-{number}" for number, each in enumerate(before.members, 1)]
 
 
 def _measure(

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,13 +14,17 @@ import numpy as np
 
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, ModelError, SetRNNError, explain_full_gpu, find_memory_problem
+from setrnn.metrics import LOWER_IS_BETTER, evaluate_label_sets
 from setrnn.models.folder import read_calibration
 from setrnn.progress import OnProgress, count_up, ignore_progress, log, show_step
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, SetCandidates, pack_labels
+from setrnn.systems.limits import PLAUSIBLE
+from setrnn.systems.predicting import BatchSearch
 from setrnn.systems.rules import LABEL_RULE, RULES, count_candidates, find_rule
 from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
 from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.documents import Documents, LabelledDocuments, open_documents, open_unseen
+from setrnn.tagging.prediction import name_labels
 from setrnn.tagging.tagger import Tagger, check_tagger
 from setrnn.tagging.trust.acceptance import (
     Acceptance,
@@ -33,12 +37,14 @@ from setrnn.tagging.trust.acceptance import (
     reliability,
 )
 from setrnn.tagging.trust.labels import fit_label_curves
-from setrnn.tagging.trust.plausible import choose_weight
 from setrnn.tagging.trust.saved import MIN_DOCUMENTS, Calibration
 from setrnn.tagging.trust.sets import Scaling, fit_scaling, held_out
 
 Target = tuple[float, float]  # an accuracy and a confidence
 FITTED = "thresholds, curves, acceptance"
+# With the first, a set that is half as probable must be better by .02: benchmarks/plausible.py.
+WEIGHTS = (0.03, 0.02, 0.01, 0.005, 0.002, 0.001)
+MAX_LOSS = 0.01  # of the measure of the rule, against the free choice
 
 
 @dataclass(frozen=True, repr=False)
@@ -383,6 +389,34 @@ class CalibrationDocuments:
         labels = pack_labels(label_ids.padded(min_width=1))
         found, scaling = self.candidates[key], tagger.fitted.scalings[key]
         return Predicted(scaling, found, self.true_rank[key], labels, log_probs, is_right)
+
+
+def choose_weight(tagger: Tagger, tokens: Ragged, label_sets: Sequence[Collection[str]]) -> float:
+    """Return the largest weight that costs little of the measure of the model's own rule.
+
+    Args:
+        tagger: the model, with thresholds if its rule needs some.
+        tokens: documents that the model was not trained on.
+        label_sets: their true sets.
+    """
+    how = tagger.resolve()
+    rule = find_rule(how.rule)
+    if rule.rate is None or rule.measure is None:  # the rule prefers the most probable set
+        return PLAUSIBLE
+    measure, sign = rule.measure, -1 if rule.measure in LOWER_IS_BETTER else 1
+    starts = range(0, len(tokens), tagger.batch_size)
+    parts = [tokens.rows(at, min(at + tagger.batch_size, len(tokens))) for at in starts]
+    searches = [BatchSearch(tagger.system, part, {rule.source: how.n_sets}) for part in parts]
+
+    def score(weight: float) -> float:
+        limits = replace(how.limits, plausible=weight)
+        found = [each.choose(how.rule, limits, tagger.thresholds) for each in searches]
+        named = [name_labels(tagger.labels, row) for each in found for row in each.labels]
+        scores = evaluate_label_sets(label_sets, named, tagger.labels.names)
+        return sign * float(getattr(scores, measure))
+
+    least = score(0.0) - MAX_LOSS
+    return next((weight for weight in WEIGHTS if score(weight) >= least), WEIGHTS[-1])
 
 
 def _check(label_sets: Sequence[frozenset[str]], tagger: Tagger) -> None:

@@ -94,7 +94,7 @@ def _build(kind: Any, value: Any) -> Any:  # noqa: ANN401 (a type, and JSON valu
         types = typing.get_type_hints(kind)
         if value.keys() != types.keys():
             raise TypeError(f"it has {list(value)!r:.80}")
-        return kind(**{name: _build(types[name], each) for name, each in value.items()})  # type: ignore[operator]
+        return kind(**{name: _build(types[name], each) for name, each in value.items()})
     if origin is np.ndarray:
         if not isinstance(value, list):
             raise TypeError(f"{value!r:.40} is not a list")
