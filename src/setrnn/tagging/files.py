@@ -44,7 +44,7 @@ from setrnn.tagging.rows import check_separator, write_predictions
 from setrnn.training.pool import starting_processes, stop_with_parent
 
 if TYPE_CHECKING:
-    from multiprocessing.sharedctypes import Synchronized
+    from multiprocessing.queues import SimpleQueue
 
     from setrnn.tagging.prediction import Prediction
     from setrnn.tagging.tagger import Tagger
@@ -296,9 +296,11 @@ class _Parts:
     def _submit(self, file: Path, chunk: list[Example]) -> Future[None]:
         if self.pool is None:
             context = multiprocessing.get_context("spawn")
-            started = context.Value("i", 0)
+            numbers = context.SimpleQueue()  # unlike a Value, it needs no file
+            for number in range(self.n_workers):
+                numbers.put(number)
             self.pool = ProcessPoolExecutor(
-                self.n_workers, context, _start_worker, (self.work, started, self.n_gpus)
+                self.n_workers, context, _start_worker, (self.work, numbers, self.n_gpus)
             )
         with starting_processes(n_threads=1):  # the first calls start processes
             return self.pool.submit(_tag_part, file, chunk)
@@ -335,14 +337,12 @@ _TAGGER: Tagger
 _WORK: TagWork
 
 
-def _start_worker(work: TagWork, started: Synchronized[int], n_gpus: int) -> None:
+def _start_worker(work: TagWork, numbers: SimpleQueue[int], n_gpus: int) -> None:
     """Load the model in a new process, which ends with its parent."""
     global _TAGGER, _WORK
     threading.Thread(target=stop_with_parent, daemon=True).start()
-    with started.get_lock():
-        number, started.value = started.value, started.value + 1
     if n_gpus:
-        os.environ["CUDA_VISIBLE_DEVICES"] = str(number % n_gpus)
+        os.environ["CUDA_VISIBLE_DEVICES"] = str(numbers.get() % n_gpus)
     import torch
 
     torch.set_num_threads(1)
