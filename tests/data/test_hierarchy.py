@@ -40,6 +40,13 @@ def test_parents_that_are_not_labels_or_above_themselves_are_refused(parents, me
         Hierarchy(parents)
 
 
+def test_a_hierarchy_with_too_many_pairs_is_refused_in_one_line(monkeypatch):
+    monkeypatch.setattr("setrnn.data.hierarchy.MAX_PAIRS", 4)
+    Hierarchy({"b": ["a"], "c": ["a"], "d": ["b"]})  # 1 + 1 + 2
+    with pytest.raises(DataError, match=r"too large: .*more than 4 ancestors.*Remove some rows"):
+        Hierarchy(TREE.parents)
+
+
 def test_a_hierarchy_survives_plain_values():
     flags = Hierarchy(TREE.parents, closes_labels=True, keeps_closed=True)
     assert Hierarchy.from_dict(flags.as_dict()) == flags

@@ -16,7 +16,9 @@ from setrnn.errors import DataError, list_some
 from setrnn.metrics import evaluate_label_sets
 
 N_SHOWN = 5  # labels in a note
+# A file of a model may come from anywhere.
 MAX_ANCESTORS = 256  # of a label
+MAX_PAIRS = 20_000_000  # of a label and an ancestor, once per parent: 10 seconds and 400 MB
 # Their names for people.
 HIERARCHICAL_MEASURES = {
     "hierarchical_precision": "hierarchical precision",
@@ -81,11 +83,17 @@ class Hierarchy:
     @cached_property
     def _ancestors(self) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
+        n_pairs = 0
         for label in TopologicalSorter(self.parents).static_order():
             own = self.parents.get(label, ())
-            above = (each for parent in own for each in found[parent])
-            found[label] = tuple(dict.fromkeys([*own, *above]))
-            if len(found[label]) > MAX_ANCESTORS:  # a file of a model may come from anywhere
+            n_pairs += len(own) + sum(len(found[parent]) for parent in own)
+            if n_pairs > MAX_PAIRS:
+                raise DataError(
+                    f"The hierarchy is too large: its labels have more than {MAX_PAIRS:,} "
+                    "ancestors, counted once per parent. Remove some rows."
+                )
+            found[label] = tuple(dict.fromkeys([*own, *chain(*(found[each] for each in own))]))
+            if len(found[label]) > MAX_ANCESTORS:
                 raise DataError(
                     f"{shown(label)} has more than {MAX_ANCESTORS} ancestors. Remove some rows."
                 )
