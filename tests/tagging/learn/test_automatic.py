@@ -134,6 +134,7 @@ def test_without_documents_to_weigh_members_on_no_network_is_trained(
         tagger = setrnn.train(data, budget=0, resume=resume, **arguments)
         automatic = tagger.notes["automatic"]
         assert [each["name"] for each in automatic["members"]] == NAMES[:2]
+        assert "all their labels" in automatic["better"][-1]
         assert sum("no networks are trained" in text for text in notes.warnings) == 1 + resume
     assert setrnn.load(tmp_path / "model").tag(["The ski race was cancelled."])[0].labels
 

@@ -365,7 +365,8 @@ class Automatic:
         if n_train < ENOUGH_DOCUMENTS:
             hints.append(f"More documents with labels: there are {n_train:,} to train on.")
         if not self.can_weigh:
-            return hints
+            need = f"{LEAST_TO_FIT} documents with all their labels in the valid part"
+            return [*hints, f"{need}: networks can then be trained and weighed."]
         if self.limit is not None and is_short:
             minutes = math.ceil(3 * self.limit / MINUTE)
             hints.append(f"More time: --budget {minutes}, or --budget 0 for no limit.")
