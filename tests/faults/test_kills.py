@@ -47,6 +47,7 @@ def test_a_kill_at_a_random_moment_loses_nothing(reference, tries, chance):
             time.sleep(moment)
             child.kill(alone=bool(number % 2))
             ended = child.wait()
+            child.kill(signal.SIGTERM)  # forked processes do not notice that their parent is gone
             problems = reference.problems_now(world)
             if ended.is_done and not problems:
                 found.add_late()

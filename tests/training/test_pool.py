@@ -1,6 +1,11 @@
 import os
+import signal
+import subprocess
+import sys
+import time
 from contextlib import closing
 from functools import partial
+from pathlib import Path
 
 import pool_works
 import pytest
@@ -75,6 +80,34 @@ def test_stopped_jobs_save_and_the_others_never_start(job, tmp_path, notes):
     assert "Stopping" in notes.texts[-1]
     assert {event.activity for event in events} == {"first"}
     assert not list((tmp_path / "runs").iterdir())
+
+
+DIE_WITH_A_JOB = """
+import os, signal, sys
+from functools import partial
+from pathlib import Path
+import pool_works
+from setrnn.training.pool import Job, run_jobs
+
+def die(event):
+    if event.share:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+place = Path(sys.argv[1])
+work = partial(pool_works.save_when_stopped, place / "kept")
+list(run_jobs([Job("first", work, place / "first.log")], 1, die))
+"""
+
+
+def test_a_job_saves_and_ends_when_its_parent_is_killed(tmp_path):
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    command = [sys.executable, "-c", DIE_WITH_A_JOB, str(tmp_path)]
+    killed = subprocess.run(command, env=here, check=False, timeout=100)
+    assert killed.returncode == -signal.SIGKILL
+    end = time.monotonic() + 30
+    while not (tmp_path / "kept").exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert (tmp_path / "kept").read_text() == "saved"
 
 
 def test_a_job_starts_when_those_it_needs_have_ended_and_waits_for_no_other(job, tmp_path):
