@@ -51,6 +51,8 @@ def write_world(folder, examples, taggers):
     )
     lines = (f"{row['id']},{json.dumps(row['text'].splitlines()[0])}" for row in few)
     (folder / "untagged.csv").write_text("\n".join(["id,text", *lines]), encoding="utf-8")
+    headed = (f"{json.dumps(row['text'].splitlines()[0])},{row['id']}" for row in few)
+    (folder / "new.csv").write_text("\n".join(["title,body", *headed]), encoding="utf-8")
     (folder / "small.json").write_text(json.dumps(SMALL))
     for method, places in MODELS.items():
         for place in places:
