@@ -47,6 +47,7 @@ PAGES = {
         ),
     },
     HERE / "README.md": {
+        "made-with": (),
         "systems": SYSTEMS,
         "best-rules": (
             "instance-F1 (rule f1)",
@@ -136,6 +137,8 @@ def make_table(name: str, columns: tuple[str, ...], page: Path) -> str:
     """Lay out one table of a page: scores of datasets, or verdicts on findings."""
     if name == "verdicts":
         return verdicts_table()
+    if name == "made-with":
+        return versions_table()
     if page == ROOT / "README.md":
         return _side_by_side(name, columns)
     places = LATER if page.name == "later.md" else DATASETS
@@ -144,6 +147,28 @@ def make_table(name: str, columns: tuple[str, ...], page: Path) -> str:
     if name == "findings":
         return findings_table(places)
     return "\n\n".join(f"{_name(data)}:\n\n{_one(data, name, columns)}" for data in places)
+
+
+def versions_table() -> str:
+    """Lay out which version, with which settings, each stored comparison was made with."""
+    lines = ["| tables | setrnn | torch | preset | word vectors |", "|---|---|---|---|---|"]
+    for data in PLACES:
+        setups = _summary(data)["setups"]
+        cells = [
+            _values(setups["environment"], "setrnn"),
+            _values(setups["environment"], "torch"),
+            f"`{_values(setups['treatment'], 'preset')}`",
+            _values(setups["config"], "vectors.source"),
+        ]
+        lines.append(f"| [{data}]({data}/tables) | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _values(setup: dict, name: str) -> str:
+    """Return the value that all systems share, or those of several."""
+    if name in setup["common"]:
+        return setup["common"][name]
+    return ", ".join(sorted(setup["differing"][name]))
 
 
 def _side_by_side(name: str, columns: tuple[str, ...]) -> str:
