@@ -12,7 +12,7 @@ import pytest
 from children import descendants
 
 import setrnn
-from setrnn.errors import DataError
+from setrnn.errors import ConfigError, DataError
 from setrnn.tagging.ray_cluster import LOCAL_ONLY
 
 N_FILES, N_ROWS = 3, 400
@@ -84,7 +84,7 @@ def test_rows_are_written_once_after_kills(taggers, tmp_path, monkeypatch, tries
             for _ in range(len(KILLS) - n_struck):
                 found.add_late()
         assert tag(tmp_path).files == done.files  # nothing is written again
-        with pytest.raises(DataError, match="top"):
+        with pytest.raises(ConfigError, match="top"):
             tag(tmp_path, top=2)
         (tmp_path / "tags" / done.files[0]).unlink()
         with pytest.raises(DataError, match="rows instead of"):
