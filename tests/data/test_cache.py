@@ -138,6 +138,25 @@ def test_after_a_kill_the_next_one_makes_it_and_sweeps(data, tmp_path, place, no
     assert leftovers(folder) == []
 
 
+DIES = """
+import os, signal, sys
+from pathlib import Path
+from setrnn.data.disk import locked, temporary_folder
+target = Path(sys.argv[1])
+with locked(target), temporary_folder(target, is_private=True):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_after_a_kill_behind_the_last_write_the_next_one_sweeps(data, tmp_path):
+    folder = tmp_path / "cache"
+    prepared = open_prepared(data, SETTINGS, folder)
+    subprocess.run([sys.executable, "-c", DIES, str(prepared.folder)], check=False)
+    assert len(list(folder.iterdir())) == 3  # the lock, and copies of texts
+    open_prepared(data, SETTINGS, folder)
+    assert list(folder.iterdir()) == [prepared.folder]
+
+
 def test_an_older_folder_in_the_cache_is_made_again(data, tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "FORMAT", 1)
     monkeypatch.setattr("setrnn.data.prepared.FORMAT", 1)

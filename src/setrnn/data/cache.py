@@ -10,7 +10,14 @@ from functools import partial
 from pathlib import Path
 
 from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
-from setrnn.data.disk import file_hash, locked, recovered, temporary_folder
+from setrnn.data.disk import (
+    file_hash,
+    locked,
+    recovered,
+    remove_leftovers,
+    temporary_folder,
+    was_left,
+)
 from setrnn.data.example import Example
 from setrnn.data.prepared import FORMAT, UNLABELLED, Prepared, is_prepared
 from setrnn.data.preparing import prepare
@@ -141,8 +148,9 @@ def open_prepared(
     dataset = replace(source, cut_valid=False).open()
     dataset.require("train")
     target = prepared_path(source, dataset, settings, folder)
-    if not is_prepared(recovered(target)):
+    if not is_prepared(recovered(target)) or was_left(target):
         with locked(target):
+            remove_leftovers(target.parent)  # copies of texts
             if not is_prepared(recovered(target)):
                 return _prepare(source, dataset, settings, target, on_progress)
     return Prepared(target)

@@ -137,7 +137,7 @@ def locked(target: Path, wait: bool = True, way_out: str = "") -> Iterator[None]
     from filelock import FileLock, Timeout
 
     target = target.resolve()
-    file = target.with_name(f".{target.name}.lock")
+    file = _lock_of(target)
     lock = FileLock(file, timeout=0, thread_local=False)
     with explain_failed_write(target):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -157,6 +157,15 @@ def locked(target: Path, wait: bool = True, way_out: str = "") -> Iterator[None]
         with suppress(OSError):  # nor does it remove one
             file.unlink()
         lock.release()
+
+
+def _lock_of(target: Path) -> Path:
+    return target.with_name(f".{target.name}.lock")
+
+
+def was_left(target: Path) -> bool:
+    """Return whether a process that held the lock of `target` was killed, or holds it still."""
+    return _lock_of(target.resolve()).exists() and os.access(target.parent, os.W_OK)
 
 
 def _name_holder(lock: Path) -> str:
