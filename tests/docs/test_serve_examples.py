@@ -1,4 +1,4 @@
-"""The requests of docs/serve.md are answered."""
+"""The requests of docs/serve.md and docs/label-studio.md are answered."""
 
 import re
 
@@ -15,7 +15,8 @@ PAGE = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
 ASKED = re.findall(r"`GET (/[^`]+)`", PAGE)
 CURLS = [
     words
-    for block in list_blocks("docs/serve.md")
+    for page in ("docs/serve.md", "docs/label-studio.md")
+    for block in list_blocks(page)
     for _, words in block.commands
     if words[0] == "curl" and any(each.startswith("localhost:8000/") for each in words)
 ]
