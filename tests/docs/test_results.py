@@ -1,6 +1,7 @@
 """The scripts of docs/results, and the tables and pictures that they made."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from doc_pages import ROOT, load_script
@@ -45,6 +46,27 @@ def test_pairs_of_labels_are_counted_as_in_the_paper():
     assert [counts.adjacent[pair] for pair in pairs] == [19, 3]
     assert [counts.together[pair] for pair in pairs] == [22, 12]
     assert counts.bias(exhibition, modern, britain) > 1
+
+
+def test_a_row_of_swaps_replaces_that_of_the_same_comparison():
+    comparison = SimpleNamespace(data="arxiv", labels=["a", "b", "c"], ids=["7"])
+    counts = adjacency.Counts.of([[0, 1]] * 1200 + [[0, 2]])
+    swap = adjacency.Swap(0, 0, 1, 2, is_popular=True)
+    study = adjacency.Study(
+        comparison,
+        "default",
+        counts,
+        {"seq2seq-rnn": 3, "set-rnn": 0},
+        {"seq2seq-rnn": 1, "set-rnn": 0},
+        swap,
+        n_seeds=2,
+    )
+    row = study.write()
+    assert row.endswith("| `a`, `b`, `c` (7, 2) | 1,200, 1 | 1,200, 1 | 3 (75%), 1 | 0, 0 |")
+    page = adjacency.PAGE.read_text(encoding="utf-8")
+    changed = adjacency.with_row(page, row).splitlines()
+    assert [each for each in changed if each not in page.splitlines()] == [row]
+    assert len(changed) == len(page.splitlines())
 
 
 def test_only_words_of_free_data_are_given_away():
