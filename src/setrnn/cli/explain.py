@@ -90,14 +90,14 @@ def _show(explanation: Explanation) -> None:
         _show_sequences(explanation)
     if not explanation.is_given:
         _show_sets(explanation)
-    if explanation.sequences and not all(each.is_exact for each in explanation.sets):
+    if explanation.sequences and explanation.has_bounds:
         show(f"≥ a lower bound: more orders than the beam holds ({explanation.beam_width})")
     if explanation.steps:
         steps = [
             (Text("STOP", "dim") if each.label is None else Text(each.label), each)
             for each in explanation.steps
         ]
-        order = f"The best order of set A{_by_member(explanation)}"
+        order = f"The best order of set A{explanation.by_member}"
         probability = format_probability(explanation.order_probability)
         title = f"{order}, p {probability}: the words attended to."
         show_words(explanation, title, steps, ".2f")
@@ -122,15 +122,15 @@ def show_words(
 
 def _show_sequences(explanation: Explanation) -> None:
     """Print the sequences; those of the predicted set are bold."""
-    by_member = _by_member(explanation)
-    title = f"The most probable sequences{by_member}; those of the predicted set are bold."
+    title = "The most probable sequences{}; those of the predicted set are bold."
     if explanation.is_given:
-        title = f"Its most probable orders{by_member}."
+        title = "Its most probable orders{}."
     rows: list[Row] = []
     for each in explanation.sequences:
         style = "bold green" if each.set == explanation.predicted.name else ""
         sequence = Text(" → ".join(each.labels) or "(no label)", style)
         rows.append([each.set, format_probability(each.probability), sequence])
+    title = title.format(explanation.by_member)
     show_table(title, ["set", "p", "sequence"], rows, words=["sequence"])
 
 
@@ -138,19 +138,12 @@ def _show_sets(explanation: Explanation) -> None:
     """Print the sets; the predicted one is first."""
     is_of_sequences = explanation.sequences and not explanation.member
     title = "Their sets" if is_of_sequences else "The most probable sets"
-    how = {"set": "the most probable set", "sequence": "the set of the best sequence"}
-    by = how.get(str(explanation.rule), f"the best set by rule {explanation.rule}")
     rows: list[Row] = []
     for each in explanation.sets:
         style = "" if rows else "bold green"
         rows.append([each.name, _set_prob(each), Text(labels_text(each.labels), style)])
-    title = f"{title}; the predicted one is {by}."
+    title = f"{title}; the predicted one is {explanation.chosen_by}."
     show_table(title, ["set", "p", "labels"], rows, words=["labels"])
-
-
-def _by_member(explanation: Explanation) -> str:
-    """Name the member of a mixture that emits the sequences."""
-    return f", by its member {explanation.member}" if explanation.member else ""
 
 
 def _join_words(explanation: Explanation, row: LabelWords | Step, number: str) -> Text:

@@ -15,11 +15,6 @@ WORDS_PER_STEP, WORDS_FOR, WORDS_AGAINST = 10, 8, 4  # the last two per label
 MIN_WEIGHT = 0.02  # of the strongest word of a label or step
 LONG_TEXT = 2_500  # characters; longer texts scroll in their frame
 _NOTES = {AS_UNKNOWN: "unknown to the model", AS_NUMBER: "read as a number"}
-_RULES = {
-    None: "given, not predicted",
-    "set": "the most probable set",
-    "sequence": "the set of the most probable sequence",
-}
 
 # A piece of the text: the text, the class of its element, its place among the words read, a note.
 Piece = tuple[str, str, int | None, str]
@@ -39,14 +34,12 @@ def render_page(explanation: Explanation) -> str:
         "explanation.html",
         title=f"{labels}: {explanation.method}",
         explanation=explanation,
-        chosen_by=_RULES.get(explanation.rule, explanation.rule),
         is_long=len(explanation.text) > LONG_TEXT,
         pieces=[piece for piece in _split_text(explanation) if piece[0]],
         features=[(name, "", n_words + n, "") for n, name in enumerate(explanation.features)],
         labels=[_label_choice(explanation, each) for each in explanation.label_words],
         steps=[_step_choice(explanation, n, each) for n, each in enumerate(explanation.steps, 1)],
         held=sum(each.probability for each in explanation.sequences),
-        has_bounds=not all(each.is_exact for each in explanation.sets),
     )
 
 

@@ -192,12 +192,10 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return p(label | text), texts x `classes_`."""
         check_is_fitted(self)
         marginals = self.tagger_.predict_proba(texts, features)
-        column_of = self._columns()
-        columns = [column_of[name] for name in self.tagger_.labels.names]
-        # A label that occurs in no training text is unknown to the tagger: its column stays 0.
-        probs = np.zeros((len(marginals), len(self.classes_)), dtype=np.float32)
-        probs[:, columns] = marginals
-        return probs
+        index = self.tagger_.labels.index
+        # A label that occurs in no training text is unknown to the tagger: its column is 0.
+        columns = [index.get(name, -1) for name in map(str, self.classes_)]
+        return np.pad(marginals, ((0, 0), (0, 1)))[:, columns]
 
     def predict_sets(
         self, texts: Sequence[str], top: int = 3, features: Features = None
@@ -240,9 +238,9 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         label_sets, _ = read_targets(y, len(predictions), [*map(str, self.classes_)])
         examples = make_examples([""] * len(predictions), label_sets, None, unknown, complete)
         truths = close_truth(self.tagger_, (each.labels for each in examples))
-        labels, f1 = self._columns().keys(), np.full(len(predictions), np.nan)
+        labels, f1 = {*map(str, self.classes_)}, np.full(len(predictions), np.nan)
         for row, (example, truth) in enumerate(zip(examples, map(set, truths), strict=True)):
-            hidden = (set(example.unknown) if example.complete else {*labels}) - truth
+            hidden = (set(example.unknown) if example.complete else labels) - truth
             if truth or not hidden or not hidden >= labels:
                 found = set(predictions[row].labels) - hidden
                 f1[row] = 2 * len(truth & found) / (len(truth) + len(found)) if truth | found else 1
@@ -285,9 +283,6 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for example, part in zip(examples, part_of, strict=True):
             parts["valid" if part else "train"].append(example)
         return parts
-
-    def _columns(self) -> dict[str, int]:
-        return {str(label): column for column, label in enumerate(self.classes_)}
 
     def _config(self) -> Config:
         seed = self.random_state

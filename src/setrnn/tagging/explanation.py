@@ -13,8 +13,12 @@ from setrnn.data.text.alignment import AS_NUMBER, AS_UNKNOWN, CUT, STOP_WORD, Wo
 from setrnn.errors import count_of, list_some
 from setrnn.systems.candidates import ScoredSet
 
-WORD, FEATURE = "word", "feature"  # kinds of what has a weight
 N_NAMES_SHOWN = 8  # words or features in a note
+_CHOSEN_BY = {
+    None: "given, not predicted",
+    "set": "the most probable set",
+    "sequence": "the set of the best sequence",
+}
 
 
 @dataclass(frozen=True)
@@ -41,13 +45,7 @@ class WeightedWord:
     text: str
     weight: float
     n_times: int  # how often it was read
-    is_unknown: bool
-    kind: str = WORD  # or FEATURE
-
-    @property
-    def remark(self) -> str:
-        """What it is, unless it is a known word."""
-        return "unknown" if self.is_unknown else "" if self.kind == WORD else self.kind
+    remark: str  # "unknown" or "feature"; "" for a known word
 
 
 @dataclass(frozen=True)
@@ -126,6 +124,21 @@ class Explanation:
     def is_given(self) -> bool:
         """Whether the set was given; then the sequences are its orders only."""
         return self.rule is None
+
+    @property
+    def chosen_by(self) -> str:
+        """How the explained set was chosen, in words."""
+        return _CHOSEN_BY.get(self.rule, f"the best set by rule {self.rule}")
+
+    @property
+    def by_member(self) -> str:
+        """Of a mixture, name the member that the sequences and the steps are of, in words."""
+        return f", by its member {self.member}" if self.member else ""
+
+    @property
+    def has_bounds(self) -> bool:
+        """Whether the probability of some set is a lower bound."""
+        return not all(each.is_exact for each in self.sets)
 
     @property
     def order_probability(self) -> float:
@@ -210,13 +223,14 @@ class Explanation:
         skipped = {word.place for word in self.words if word.fate == STOP_WORD}
         unknown = {word.place for word in self.words if word.fate == AS_UNKNOWN}
         n_words = len(self.read) - len(self.features)
-        found_words: dict[tuple[str, str], WeightedWord] = {}
+        found_words: dict[tuple[str, bool], WeightedWord] = {}
         for place, (text, weight) in enumerate(zip(self.read, row.weights, strict=True)):
             if place not in skipped:
-                kind = WORD if place < n_words else FEATURE
-                first = WeightedWord(text, 0.0, 0, place in unknown, kind)
-                word = found_words.get((text.lower(), kind), first)
-                found_words[text.lower(), kind] = replace(
+                is_feature = place >= n_words
+                remark = "feature" if is_feature else "unknown" if place in unknown else ""
+                key = text.lower(), is_feature
+                word = found_words.get(key, WeightedWord(text, 0.0, 0, remark))
+                found_words[key] = replace(
                     word, weight=word.weight + weight, n_times=word.n_times + 1
                 )
         return sorted(found_words.values(), key=lambda word: -word.weight)
