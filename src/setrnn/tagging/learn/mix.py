@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,6 @@ from setrnn.tagging.documents import Batch, Documents, LabelledDocuments, keep_c
 from setrnn.tagging.learn.mixture_weights import (
     BEST,
     LEAST_TO_FIT,
-    FittedRule,
-    Outputs,
     can_fit,
     collect,
     fit_likelihood,
@@ -87,7 +85,8 @@ def mix(
         check_model_place(place)
     every = join(members)
     documents = open_unseen(every, data, split, on_progress, allow_training_documents)
-    mixture, documents = _fit_mixture(names, members, documents, on_progress)
+    batches = list(documents.batches(every))
+    mixture, documents = _fit_mixture(names, members, documents, batches, on_progress)
     before = find_calibration(place)
     if place is not None:
         mixture = mixture.saved_to(place)
@@ -108,10 +107,10 @@ def mix_members(
     documents, it has the given weights, or equal ones.
     """
     every = join(members, weights)
-    complete = list(keep_complete(documents.batches(every)))
-    n_labels = np.array([len(each) for batch in complete for each in batch.labels])
-    if can_fit(n_labels):
-        mixture, documents = _fit_mixture(names, members, documents, on_progress)
+    batches = list(documents.batches(every))
+    n_labels = [len(each) for batch in keep_complete(batches) for each in batch.labels]
+    if can_fit(np.array(n_labels)):
+        mixture, documents = _fit_mixture(names, members, documents, batches, on_progress)
     else:
         if len(members) > 1:
             log.info(
@@ -120,6 +119,7 @@ def mix_members(
                 f"and there are {len(n_labels)}."
             )
         mixture = replace(every, notes=_note_data(members))
+        documents = replace(documents, batches=lambda _: iter(batches))
     return calibrate_or_warn(mixture, documents, None, before, on_progress)
 
 
@@ -127,29 +127,55 @@ def _fit_mixture(
     names: Sequence[str],
     members: Sequence[Tagger],
     documents: LabelledDocuments,
+    batches: Sequence[Batch],
     on_progress: OnProgress,
 ) -> tuple[Tagger, LabelledDocuments]:
-    """Return the mixture, not calibrated, and the documents in the tokens of its members."""
+    """Return the mixture, not calibrated, and the documents in the tokens of its members.
+
+    The batches are the documents in the tokens of all members.
+    """
     every = join(members)
-    batches = list(documents.batches(every))
     documents.bad_rows.report()
     outputs = collect(every, list(keep_complete(batches)), on_progress)
-    fitted = list(fit_rules(outputs))
-    default = fit_likelihood(outputs.true_log_probs)
-    is_used = np.any([each.weights > 0 for each in fitted] + [default > 0], axis=0)
+    rules, default = fit_rules(outputs), fit_likelihood(outputs.true_log_probs)
+    is_used = np.any([default > 0, *(each.weights > 0 for each in rules.values())], axis=0)
     kept = np.flatnonzero(is_used).tolist()
-    weights = Weights(default[kept], {each.rule: each.weights[kept] for each in fitted})
-    described = _describe(names, kept, outputs, default, fitted) | {"split": documents.split}
+    weights = Weights(default[kept], {rule: each.weights[kept] for rule, each in rules.items()})
+    log_probs = outputs.true_log_probs
+    left_out = [name for number, name in enumerate(names) if number not in kept]
+    described = {
+        "members": list(names),
+        "left_out": left_out,
+        "n_documents": len(outputs.is_label),
+        "weights": _round(default),
+        "log_likelihood": {
+            "members": [mean_log_likelihood(log_probs, each) for each in np.eye(len(names))],
+            "mixture": mean_log_likelihood(log_probs, default),
+        },
+        "rules": {
+            rule: {**asdict(each), "weights": _round(each.weights)} for rule, each in rules.items()
+        },
+        "split": documents.split,
+    }
     notes = {**_note_data(members), "mixture": described}
     mixture = replace(join([members[number] for number in kept], weights), notes=notes)
-    rules = {each.rule for each in members}
-    if len(rules) == 1:
-        mixture = replace(mixture, rule=rules.pop())
-    _note_choices(names, kept, fitted)
+    own_rules = {each.rule for each in members}
+    if len(own_rules) == 1:
+        mixture = replace(mixture, rule=own_rules.pop())
+    if left_out:
+        log.info(f"Left out, because no rule gives them weight: {', '.join(left_out)}.")
+    for rule, each in rules.items():
+        if each.chosen == BEST:
+            best = names[int(np.argmax(each.weights))]
+            log.info(f"Rule {rule} uses {best} alone: no other weights were better.")
     chosen = _choose_tokens(every, kept, batches)
     n_documents = sum(len(batch.labels) for batch in chosen)
     read = replace(documents, batches=lambda _: iter(chosen), n_documents=n_documents)
     return mixture, read
+
+
+def _round(weights: Floats) -> list[float]:
+    return [round(float(each), 4) for each in weights]
 
 
 def _note_data(members: Sequence[Tagger]) -> dict[str, Any]:
@@ -254,52 +280,6 @@ def join_seen_sets(models: Sequence[Tagger], labels: LabelVocabulary) -> Ragged 
         is_same = model.labels.names == labels.names
         rows.append(seen if is_same else labels.encode(model.labels.sets(seen)))
     return distinct_sets(Ragged.concatenate(rows))[0]
-
-
-def _describe(
-    names: Sequence[str],
-    kept: Sequence[int],
-    outputs: Outputs,
-    default: Floats,
-    fitted: Sequence[FittedRule],
-) -> dict[str, Any]:
-    """Return the weights and the scores as plain JSON values, for people."""
-    log_probs = outputs.true_log_probs
-    return {
-        "members": list(names),
-        "left_out": [name for number, name in enumerate(names) if number not in kept],
-        "n_documents": len(outputs.is_label),
-        "weights": _round(default),
-        "log_likelihood": {
-            "members": [mean_log_likelihood(log_probs, each) for each in np.eye(len(names))],
-            "mixture": mean_log_likelihood(log_probs, default),
-        },
-        "rules": {
-            each.rule: {
-                "weights": _round(each.weights),
-                "chosen": each.chosen,
-                "measure": each.measure,
-                "members": list(each.member_scores),
-                "mixture": each.score,
-                "held_out": each.held_out_score,
-            }
-            for each in fitted
-        },
-    }
-
-
-def _round(weights: Floats) -> list[float]:
-    return [round(float(each), 4) for each in weights]
-
-
-def _note_choices(names: Sequence[str], kept: Sequence[int], fitted: Sequence[FittedRule]) -> None:
-    left_out = [name for number, name in enumerate(names) if number not in kept]
-    if left_out:
-        log.info(f"Left out, because no rule gives them weight: {', '.join(left_out)}.")
-    for each in fitted:
-        if each.chosen == BEST:
-            best = names[int(np.argmax(each.weights))]
-            log.info(f"Rule {each.rule} uses {best} alone: no other weights were better.")
 
 
 def _choose_tokens(every: Tagger, kept: Sequence[int], batches: Sequence[Batch]) -> list[Batch]:

@@ -10,9 +10,8 @@ the rules choose from their mixed candidates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -45,8 +44,6 @@ LEAST_WEIGHT = 1e-3  # smaller weights of maximum likelihood become 0
 
 EQUAL, LIKELIHOOD, BEST = "equal", "likelihood", "best member"
 LABEL_LIKELIHOOD = "likelihood of labels"
-# The first of equals is taken: one member is the fastest.
-WAYS = (BEST, EQUAL, LIKELIHOOD, LABEL_LIKELIHOOD)
 TOWARDS_BEST = "towards the best member"
 LINE = np.linspace(0, 1, 11)  # from the weights of a way to the best member
 
@@ -90,14 +87,12 @@ class Outputs:
 class FittedRule:
     """The weights of one rule, and what its measure is with them on the same documents."""
 
-    rule: str
     weights: Floats  # (I,)
-    chosen: str  # how: one of WAYS, perhaps moved towards the best member
+    chosen: str  # how: a way, perhaps moved towards the best member
     measure: str
-    score: float
-    # The same on documents that did not choose: each fifth by weights fitted on the others.
-    held_out_score: float
-    member_scores: tuple[float, ...]
+    members: list[float]  # the score of each alone
+    mixture: float
+    held_out: float  # of each fifth of the documents, by weights fitted on the others
 
 
 def collect(
@@ -188,102 +183,111 @@ def mean_log_likelihood(log_probs: Floats, weights: Floats) -> float | None:
     return float(np.maximum(mixed, np.log(LEAST_LIKELIHOOD)).mean())
 
 
-def fit_rules(outputs: Outputs) -> Iterator[FittedRule]:
+def fit_rules(outputs: Outputs) -> dict[str, FittedRule]:
     """Fit the weights of each rule that has a measure; rule `set` has those of likelihood."""
+    I, n = outputs.true_log_probs.shape  # noqa: E741 (the number of members)
     of_labels, documents = outputs.list_label_log_probs()
-
-    @cache
-    def likely(way: str, rows: bytes) -> Floats:
-        is_in = np.frombuffer(rows, dtype=bool)
-        if way == LIKELIHOOD:
-            return fit_likelihood(outputs.true_log_probs[:, is_in])
-        return fit_likelihood(of_labels[:, is_in[documents]])
-
+    parts = [*(~is_out for is_out in mark_folds(n)), np.ones(n, dtype=bool)]
+    likely = [fit_likelihood(outputs.true_log_probs[:, rows]) for rows in parts]
+    ways = {
+        EQUAL: [np.full(I, 1 / I)] * len(parts),
+        LIKELIHOOD: likely,
+        LABEL_LIKELIHOOD: [fit_likelihood(of_labels[:, rows[documents]]) for rows in parts],
+    }
+    fitted = {}
     for name, rule in RULES.items():
         if rule.measure is not None and rule.source == "sets":
-            yield _RuleFit(outputs, rule, likely).fit(name, [LIKELIHOOD] if name == "set" else WAYS)
+            scores = _Scores(outputs, rule, rule.measure)
+            best = [scores.best_member(rows) for rows in parts]
+            # The first of equals is taken: one member is the fastest.
+            tried = {LIKELIHOOD: likely} if name == "set" else {BEST: best, **ways}
+            fitted[name] = _fit_rule(scores, parts, tried, best)
+    return fitted
 
 
-class _RuleFit:
-    """The choice of the weights of one rule. Rows (n,) mark the documents to fit or measure on."""
+def _fit_rule(
+    scores: _Scores,
+    parts: Sequence[Bools],
+    ways: Mapping[str, Sequence[Floats]],
+    best: Sequence[Floats],
+) -> FittedRule:
+    """Choose how to weigh the members on held-out documents.
 
-    def __init__(
-        self, outputs: Outputs, rule: Rule, likely: Callable[[str, bytes], Floats]
-    ) -> None:
-        self.outputs, self.rule, self.likely = outputs, rule, likely
-        assert rule.measure is not None
-        self.measure, self.sign = rule.measure, -1 if rule.measure in LOWER_IS_BETTER else 1
-        self.members = np.eye(len(outputs.true_log_probs))
-        self.every = np.ones(len(outputs.is_label), dtype=bool)
-        self.folds = mark_folds(len(outputs.is_label))
-        self.kept: dict[bytes, Any] = {}
+    Args:
+        scores: the measure of the rule.
+        parts: the documents that weights are fitted on: all but each fold, then all.
+        ways: the weights of each way, fitted on each part.
+        best: those of the best member alone.
+    """
+    held_out = {way: scores.held_out(weights, parts) for way, weights in ways.items()}
+    way = max(ways, key=lambda each: round(held_out[each], 9))
+    moved = list(map(scores.move, ways[way], best, parts))
+    weights, every = moved[-1], parts[-1]
+    chosen = way if np.array_equal(weights, ways[way][-1]) else f"{way}, {TOWARDS_BEST}"
+    return FittedRule(
+        weights,
+        BEST if np.array_equal(weights, best[-1]) else chosen,
+        scores.measure,
+        [scores.sign * scores.value(each, every) for each in scores.members],
+        scores.sign * scores.value(weights, every),
+        scores.sign * scores.held_out(moved, parts),
+    )
 
-    def fit(self, name: str, ways: Sequence[str]) -> FittedRule:
-        """Choose how to weigh the members on held-out documents, then do it with all."""
-        held_out = {way: self.hold_out(partial(self.weigh, way)) for way in ways}
-        way = max(held_out, key=lambda each: round(held_out[each], 9))
-        weights = self.towards_best(way, self.every)
-        is_best = np.array_equal(weights, self.weigh(BEST, self.every))
-        is_moved = not np.array_equal(weights, self.weigh(way, self.every))
-        return FittedRule(
-            name,
-            weights,
-            BEST if is_best else f"{way}, {TOWARDS_BEST}" if is_moved else way,
-            self.measure,
-            self.sign * self.value(weights, self.every),
-            self.sign * self.hold_out(partial(self.towards_best, way)),
-            tuple(self.sign * self.value(each, self.every) for each in self.members),
-        )
 
-    def weigh(self, way: str, rows: Bools) -> Floats:
-        """Return the weights (I,) of a way."""
-        if way == BEST:
-            return max(self.members, key=lambda each: self.value(each, rows))
-        return self.members.mean(axis=0) if way == EQUAL else self.likely(way, rows.tobytes())
+class _Scores:
+    """The measure of a rule's predictions by any weights: more is better.
 
-    def towards_best(self, way: str, rows: Bools) -> Floats:
-        """Return the weights of a way, moved until no member alone is better, as little as needed.
+    Rows (n,) mark the documents to choose thresholds and to measure on.
+    """
 
-        They are moved towards the best member.
-        """
-        weights, best = self.weigh(way, rows), self.weigh(BEST, rows)
+    def __init__(self, outputs: Outputs, rule: Rule, measure: str) -> None:
+        self.outputs, self.rule, self.measure = outputs, rule, measure
+        self.sign = -1 if measure in LOWER_IS_BETTER else 1
+        self.members = np.eye(len(outputs.true_log_probs))  # the weights of each alone
+        self.predicted: dict[bytes, Any] = {}
+
+    def value(self, weights: Floats, rows: Bools) -> float:
+        """Return the measure on some documents."""
+        return self._compare(self.outputs.truth[rows], self._predict(weights, rows)[rows])
+
+    def held_out(self, weights: Sequence[Floats], parts: Sequence[Bools]) -> float:
+        """Return the measure of predictions for each fold by weights fitted on the others."""
+        pairs = list(zip(weights, parts, strict=True))[:-1]
+        found = [self._predict(each, rows)[~rows] for each, rows in pairs]
+        truth = [self.outputs.truth[~rows] for _, rows in pairs]
+        return self._compare(vstack(truth), vstack(found))
+
+    def best_member(self, rows: Bools) -> Floats:
+        """Return the weights of the best member alone."""
+        return max(self.members, key=lambda each: self.value(each, rows))
+
+    def move(self, weights: Floats, best: Floats, rows: Bools) -> Floats:
+        """Move weights towards the best member, as little as needed to be as good as it is."""
         tried = ((1 - share) * weights + share * best for share in LINE)
         least = self.value(best, rows)
         return next((each for each in tried if self.value(each, rows) >= least), best)
 
-    def hold_out(self, weigh: Callable[[Bools], Floats]) -> float:
-        """Return the measure of predictions for each fold by weights fitted on the others."""
-        found = [self.predict(weigh(~is_out), ~is_out)[is_out] for is_out in self.folds]
-        truth = vstack([self.outputs.truth[is_out] for is_out in self.folds])
-        return self._measure(truth, vstack(found))
-
-    def value(self, weights: Floats, rows: Bools) -> float:
-        """Return the measure on some documents, or its negative if less is better."""
-        return self._measure(self.outputs.truth[rows], self.predict(weights, rows)[rows])
-
-    def _measure(self, truth: Any, predicted: Any) -> float:  # noqa: ANN401 (sparse matrices)
+    def _compare(self, truth: Any, predicted: Any) -> float:  # noqa: ANN401 (sparse matrices)
         return self.sign * float(getattr(evaluate_sets(truth, predicted), self.measure))
 
-    def predict(self, weights: Floats, rows: Bools) -> Any:  # noqa: ANN401
+    def _predict(self, weights: Floats, rows: Bools) -> Any:  # noqa: ANN401
         """Return the predictions for all documents, with thresholds chosen on some of them."""
         key = weights.tobytes() + (rows.tobytes() if self.rule.needs_thresholds else b"")
-        if key not in self.kept:
-            self.kept[key] = self._predict(Weights(weights), rows)
-        return self.kept[key]
-
-    def _predict(self, weights: Weights, rows: Bools) -> Any:  # noqa: ANN401
-        L = self.outputs.is_label.shape[1]
-        parts = [MixtureCandidates.of(x.pool, weights, None) for x in self.outputs.candidates]
-        thresholds = None
+        if key in self.predicted:
+            return self.predicted[key]
+        is_label, by = self.outputs.is_label, Weights(weights)
+        limits, thresholds = no_limits(is_label.shape[1]), None
+        parts = [MixtureCandidates.of(each.pool, by, None) for each in self.outputs.candidates]
         if self.rule.needs_thresholds:
-            marginals = np.concatenate([each.marginals(L) for each in parts])
-            thresholds = choose_thresholds(marginals[rows], self.outputs.is_label[rows])
+            marginals = np.concatenate([each.marginals(limits.n_labels) for each in parts])
+            thresholds = choose_thresholds(marginals[rows], is_label[rows])
         chosen: list[Any] = []
         for each in parts:
             # Without limits, no rule asks for a set that is not a candidate.
-            choice = Choice(each, no_limits(L), _know_no_set, thresholds)
+            choice = Choice(each, limits, _know_no_set, thresholds)
             chosen += [labels[labels >= 0] for labels in self.rule.choose(choice)]
-        return indicator_matrix(chosen, self.outputs.truth.shape[1])
+        self.predicted[key] = indicator_matrix(chosen, self.outputs.truth.shape[1])
+        return self.predicted[key]
 
 
 def _know_no_set(rows: Ints, label_sets: Ids) -> Floats:
