@@ -1,8 +1,9 @@
 """The words that speak for each label: of classical systems, and networks with evidence."""
 
+import re
 from dataclasses import replace
 from html import unescape
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import torch
 
 from setrnn.config import TextSettings, load_config
 from setrnn.data.batches import make_batch
+from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.newsroom import examples
 from setrnn.data.prepared import Prepared
@@ -309,3 +311,36 @@ def test_a_mixture_explains_given_labels_in_the_order_of_each_member(taggers):
     assert {*in_set(found)} == {*by_label}
     for label, weights in in_set(found).items():
         assert weights == pytest.approx(by_label[label])
+
+
+@pytest.mark.parametrize("name", ["set-rnn", "set-rnn-exact", "mixture", "closed"])
+def test_a_left_out_label_of_higher_probability_is_explained(taggers, test_texts, name):
+    """The probability is that of the best closed set with the label, added or exchanged."""
+    tree, n_explained = Hierarchy({}), 0
+    tagger = taggers["set-rnn" if name == "closed" else name]
+    if name == "closed":
+        tagger = tagger.with_hierarchy({"football": "sport", "hockey": "sport", "storm": "weather"})
+        tree = tagger.hierarchy
+    for rule, text in product(("set", "f1"), test_texts[:30]):
+        ((predicted,), marginals) = tagger.tag_with_marginals([(text, ())], rule)
+        probs = dict(zip(tagger.labels.names, marginals.probs[0].tolist(), strict=True))
+        own = {each: probs.pop(each) for each in predicted.labels}
+        found = tagger.explain(text, rule=rule)
+        if not own or max(probs.values()) <= min(own.values()):
+            assert found.left_out == ""
+            continue
+        left, least = max(probs, key=probs.get), min(own, key=own.get)
+        kept = [each for each in own if least not in tree.close([each])]
+        sets = [tree.close([*own, left]), tree.close([*kept, left])]
+        ids, tokens = tagger.labels.encode(sets).padded(), tagger.encoder.encode([text])
+        wanted = np.exp(tagger.system.for_rule(rule).set_log_probs(tokens, ids[None])).max()
+        n_explained += 1
+        assert found.left_out.startswith(f"{left} ({probs[left]:.3g}) is left out: with it ")
+        chances = re.search(r"the set has (.*), without it (.*?)\.(?: |$)", found.left_out)
+        expected = [wanted, found.predicted.probability]
+        assert [*map(float, chances.groups())] == pytest.approx(expected, rel=0.01)
+        assert ("does not choose by" in found.left_out) == (expected[0] > expected[1])
+        assert found.left_out in unescape(render_page(found))
+        assert found.to_dict()["left_out"] == found.left_out
+    assert n_explained
+    assert tagger.explain(text, labels=own).left_out == "", "this set was not predicted"

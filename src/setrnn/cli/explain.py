@@ -86,6 +86,8 @@ def _show(explanation: Explanation) -> None:
         ]
         title = "The words for each label (+) and against it (-)."
         show_words(explanation, title, labels, "+.2f")
+    if explanation.left_out:
+        show(explanation.left_out)
     if explanation.sequences:
         _show_sequences(explanation)
     if not explanation.is_given:

@@ -78,7 +78,8 @@ class ExplainAnswer(Explanation):
     best order of set A, are empty unless the model emits labels one by one; of a mixture, they are
     those of its `member`, and all else is of the whole mixture. `label_words` has the
     labels of set A, then the most probable others; it is empty if the model was trained without
-    label evidence. A word's weight in a step or for a label stands at its `place` in `weights`.
+    label evidence. `left_out` says why a label of a higher probability than one of the predicted
+    set is not in it. A word's weight in a step or for a label stands at its `place` in `weights`.
     `notes` says how much of the text the model read, and how.
     """
 

@@ -226,7 +226,10 @@ def _explain(
         for rank, (ids, prob) in enumerate(scored.items())
     )
     set_names = {frozenset(each.labels): each.name for each in sets}
-    label_words = () if probs is None else _list_label_words(tagger, members, names, probs)
+    label_words, left_out = (), ""
+    if probs is not None:
+        label_words = _list_label_words(tagger, members, names, probs)
+        left_out = "" if rule is None else _why_left_out(tagger, tokens, rule, names, probs)
     first = members[0]
     return Explanation(
         method=tagger.method,
@@ -247,7 +250,44 @@ def _explain(
         reads_subwords=isinstance(first.tagger.encoder, SubwordEncoder),
         member=recurrent.tagger.method if tagger.members and recurrent else "",
         note=_describe(members, recurrent) if tagger.members else "",
+        left_out=left_out,
     )
+
+
+def _why_left_out(
+    tagger: Tagger, tokens: Ragged, rule: str, predicted: Sequence[str], probs: Floats32
+) -> str:
+    """Explain why the most probable label outside the predicted set is not in it.
+
+    The text is empty unless the label is more probable than one of the set. The set that would hold
+    it has it in addition or in place of the least probable label: whichever is more probable.
+    """
+    names, own = tagger.labels.names, {tagger.labels.index[name] for name in predicted}
+    ranked = np.argsort(-probs, kind="stable").tolist()
+    label = next((each for each in ranked if each not in own), None)
+    least = next((each for each in reversed(ranked) if each in own), None)
+    if label is None or least is None or probs[label] <= probs[least]:
+        return ""
+    held, dropped = {label}, {least}
+    if (closure := tagger.kept_closure) is not None:
+        held, dropped = {label, *closure.ids_above(label)}, {least, *closure.below[least]}
+    others = {tuple(sorted(own | held)): "with it"}
+    if least not in held:
+        instead = f"with it in place of {names[least]} ({probs[least]:.3g})"
+        others[tuple(sorted((own - dropped) | held))] = instead
+    largest = tagger.max_labels or len(probs)
+    wanted = [tuple(sorted(own)), *(each for each in others if len(each) <= largest)]
+    if len(wanted) == 1:
+        return ""
+    scored = _score_sets(_system_for(tagger, rule), tokens, wanted, 0)
+    best = max(wanted[1:], key=scored.__getitem__)
+    text = (
+        f"{names[label]} ({probs[label]:.3g}) is left out: {others[best]} the set has "
+        f"{scored[best]:.3g}, without it {scored[wanted[0]]:.3g}."
+    )
+    if scored[best] > scored[wanted[0]]:
+        text += f" Rule {rule} does not choose by the probability of the set."
+    return text
 
 
 def _describe(members: Sequence[_Member], recurrent: _Member | None) -> str:

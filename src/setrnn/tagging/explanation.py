@@ -114,6 +114,8 @@ class Explanation:
     reads_subwords: bool = False
     member: str = ""  # of a mixture: the member that the sequences and the steps are of
     note: str = ""  # of a mixture: the weight of each member, and what it shows
+    # Why a label is not in the predicted set, if it is more probable than one of the set.
+    left_out: str = ""
 
     @property
     def predicted(self) -> NamedSet:
