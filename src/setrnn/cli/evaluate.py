@@ -119,7 +119,7 @@ def show_accepted(accepted: AcceptedScores, target: float) -> None:
 def _describe_rules(names: Collection[str], own: str) -> str:
     """Describe which rule is for what, how to choose another, and which are missing and why."""
     from setrnn.systems.rules import RULES  # it loads scipy, which the help does not need
-    from setrnn.tagging.trust.saved import MIN_DOCUMENTS
+    from setrnn.tagging.trust.calibrate import MIN_DOCUMENTS
 
     ways = [
         f"{name} for {MEASURES.get(RULES[name].measure or '', RULES[name].purpose)}"

@@ -71,6 +71,13 @@ class BatchSearch:
         for source, n in n_sets.items():
             self.candidates[source] = system.candidates(tokens, n, source)
 
+    def take(self, rows: Ints) -> BatchSearch:
+        """Return what was found for some of the documents."""
+        taken = BatchSearch(self.system, self.tokens.take(rows), {})
+        taken.n_sets = self.n_sets
+        taken.candidates = {source: each.take(rows) for source, each in self.candidates.items()}
+        return taken
+
     def choose(
         self, rule: str, limits: SetLimits, thresholds: Thresholds | None = None
     ) -> ChosenSets:

@@ -12,12 +12,13 @@ from setrnn.systems.rules import RULES
 from setrnn.tagging.documents import open_documents
 from setrnn.tagging.trust.acceptance import Acceptance
 from setrnn.tagging.trust.calibrate import (
+    MIN_DOCUMENTS,
     calibrate,
     calibrate_or_warn,
     find_calibration,
     fit_calibration,
 )
-from setrnn.tagging.trust.saved import MIN_DOCUMENTS, Calibration
+from setrnn.tagging.trust.saved import Calibration
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,8 @@ import pytest
 import setrnn
 from setrnn.data import newsroom
 from setrnn.metrics import evaluate_label_sets
+from setrnn.systems.predicting import BatchSearch
+from setrnn.systems.rules import count_candidates
 from setrnn.tagging.trust.calibrate import MAX_LOSS, WEIGHTS, choose_weight
 
 
@@ -20,7 +22,8 @@ def test_the_weight_is_the_largest_that_costs_little(tagger):
     examples = list(newsroom.examples("valid"))[:300]
     tokens = tagger.encoder.encode([each.text for each in examples], [()] * len(examples))
     truth = [each.labels for each in examples]
-    chosen = choose_weight(tagger, tokens, truth)
+    found = BatchSearch(tagger.system, tokens, {"sets": count_candidates()})
+    chosen = choose_weight(tagger, [found], truth)
 
     def score(limits=None, weight=None):
         model = tagger

@@ -12,12 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, ModelError, SetRNNError, explain_full_gpu, find_memory_problem
 from setrnn.metrics import LOWER_IS_BETTER, evaluate_label_sets
 from setrnn.models.folder import read_calibration
 from setrnn.progress import OnProgress, count_up, ignore_progress, log, show_step
-from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, SetCandidates, pack_labels
+from setrnn.systems.candidates import (
+    Bools,
+    Floats,
+    Floats32,
+    Ids,
+    Ints,
+    SetCandidates,
+    pack_labels,
+    to_probability,
+    widen,
+)
 from setrnn.systems.limits import PLAUSIBLE
 from setrnn.systems.predicting import BatchSearch
 from setrnn.systems.rules import LABEL_RULE, RULES, count_candidates, find_rule
@@ -37,10 +46,10 @@ from setrnn.tagging.trust.acceptance import (
     reliability,
 )
 from setrnn.tagging.trust.labels import fit_label_curves
-from setrnn.tagging.trust.saved import MIN_DOCUMENTS, Calibration
+from setrnn.tagging.trust.saved import Calibration, Target
 from setrnn.tagging.trust.sets import Scaling, fit_scaling, held_out
 
-Target = tuple[float, float]  # an accuracy and a confidence
+MIN_DOCUMENTS = 100  # to calibrate on
 FITTED = "thresholds, curves, acceptance"
 # With the first, a set that is half as probable must be better by .02: benchmarks/plausible.py.
 WEIGHTS = (0.03, 0.02, 0.01, 0.005, 0.002, 0.001)
@@ -128,9 +137,9 @@ def calibrate(
     check_target(target, confidence)
     name = tagger.rule_or_own(rule)
     labelled = open_unseen(tagger, data, split, on_progress, allow_training_documents)
-    documents = CalibrationDocuments.collect(tagger, labelled, on_progress)
+    documents = SearchedDocuments.collect(tagger, labelled, on_progress)
     asked = (target, confidence)
-    targets = _list_targets(tagger, tagger.fitted) | {name: asked}
+    targets = {**tagger.fitted.targets, name: asked}
     with show_step("fitting", FITTED, on_progress, "calibrating"):
         calibration, predicted, label_probs = documents.fit(tagger, targets, asked)
         found, labels = predicted[name], documents.label_marginals
@@ -155,19 +164,10 @@ def fit_calibration(
     """Fit thresholds and scalings, and acceptance to the targets of the calibration `before`."""
     before = before or Calibration(0)
     labelled, kept = open_documents(data, default="valid"), before.label_acceptance
-    documents = CalibrationDocuments.collect(tagger, labelled, on_progress)
+    documents = SearchedDocuments.collect(tagger, labelled, on_progress)
     of_labels = None if kept is None else (kept.target, kept.confidence)
     with show_step("fitting", FITTED, on_progress, "calibrating"):
-        return documents.fit(tagger, _list_targets(tagger, before), of_labels)[0]
-
-
-def _list_targets(tagger: Tagger, before: Calibration) -> dict[str, Target]:
-    """Return the target and the confidence of each rule with an acceptance that a model can use."""
-    return {
-        rule: (each.target, each.confidence)
-        for rule, each in before.acceptance.items()
-        if rule in RULES and (RULES[rule].source == "sets" or tagger.system.emits_sequences)
-    }
+        return documents.fit(tagger, before.targets, of_labels)[0]
 
 
 def find_calibration(folder: Path | None) -> Calibration | None:
@@ -266,59 +266,57 @@ class Predicted:
 
 
 @dataclass(frozen=True)
-class CalibrationDocuments:
-    """Documents with their true sets, their candidates and their marginals.
+class SearchedDocuments:
+    """Documents with their true sets and what one search found: all that is fitted uses it.
 
     Those with unknown labels have only marginals, of the labels that are known.
     """
 
-    tokens: Ragged
-    label_sets: list[frozenset[str]]
-    candidates: dict[str, SetCandidates]  # by the key of the scaling
-    true_rank: dict[str, Ints]  # (n,) by the same key; -1 if no candidate is true
+    searches: list[BatchSearch]  # in batches
+    label_sets: list[tuple[str, ...]]
+    true_sets: Ids  # (n, S) the labels that the model knows, padded with -1
+    is_known: Bools  # (n,) whether it knows all labels of the set
+    scaled: tuple[str, ...]  # the sources, and the rules with weights of their own in a mixture
     # Of "sets", of rules with thresholds and own weights, and of LABEL_RULE for labels.
     marginals: dict[str, TrueMarginals]
-    share_trained_on: float = 0.0  # of documents that the model was trained on
+    share_trained_on: float  # of documents that the model was trained on
 
     @classmethod
     def collect(
         cls, tagger: Tagger, documents: LabelledDocuments, on_progress: OnProgress
-    ) -> CalibrationDocuments:
+    ) -> SearchedDocuments:
         """Search all documents once; raise DataError if they are too few or have no labels."""
         count = count_up("calibrating", on_progress, documents.n_documents)
         system = tagger.system
         sources = ("sets", "sequences") if system.emits_sequences else ("sets",)
+        n_sets = dict.fromkeys(sources, count_candidates())
         own = [rule for rule in RULES if system.for_rule(rule) is not system]
-        tokens: list[Ragged] = []
-        label_sets: list[frozenset[str]] = []
-        candidates: dict[str, list[SetCandidates]] = {key: [] for key in (*sources, *own)}
         with_marginals = [r for r in own if RULES[r].needs_thresholds or r == LABEL_RULE]
         marginals: dict[str, list[TrueMarginals]] = {key: [] for key in ("sets", *with_marginals)}
+        searches: list[BatchSearch] = []
+        label_sets: list[tuple[str, ...]] = []
         for batch in documents.batches(tagger):
-            complete = np.flatnonzero(batch.is_complete)
-            tokens.append(batch.tokens.take(complete))
-            label_sets.extend(frozenset(batch.labels[row]) for row in complete)
+            search = BatchSearch(system, batch.tokens, n_sets)
             encoded = tagger.labels.encode(batch.labels)
-            for source in sources:
-                found = system.candidates(batch.tokens, count_candidates(), source)
-                for key in [source, *(own if source == "sets" else ())]:
-                    by_key = found.for_rule(key)  # a source is not the name of a rule
-                    candidates[key].append(SetCandidates.concatenate([by_key]).take(complete))
-                    if key in marginals:
-                        probs = system.marginals(batch.tokens, by_key)
-                        marginals[key].append(TrueMarginals.of(probs, encoded, batch.unknown))
+            for key, parts in marginals.items():
+                found = search.candidates["sets"].for_rule(key)  # a source is no rule's name
+                probs = system.marginals(batch.tokens, found)
+                parts.append(TrueMarginals.of(probs, encoded, batch.unknown))
+            complete = np.flatnonzero(batch.is_complete)
+            if len(complete):
+                is_whole = len(complete) == len(batch.labels)
+                searches.append(search if is_whole else search.take(complete))
+                label_sets.extend(batch.labels[row] for row in complete)
             count(len(batch.labels))
         documents.bad_rows.report()
         _check(label_sets, tagger)
-        joined = {source: SetCandidates.concatenate(parts) for source, parts in candidates.items()}
-        known = tagger.labels.encode([tuple(each) for each in label_sets])
-        is_known = known.lengths == np.array([len(each) for each in label_sets])
-        truth = pack_labels(known.padded(min_width=1))
+        known = tagger.labels.encode(label_sets)
         return cls(
-            Ragged.concatenate(tokens),
+            searches,
             label_sets,
-            joined,
-            {key: np.where(is_known, found.ranks(truth), -1) for key, found in joined.items()},
+            pack_labels(known.padded(min_width=1)),
+            known.lengths == np.array([len(each) for each in label_sets]),
+            (*sources, *own),
             {key: TrueMarginals.concatenate(each) for key, each in marginals.items()},
             documents.share_trained_on,
         )
@@ -327,6 +325,12 @@ class CalibrationDocuments:
     def label_marginals(self) -> TrueMarginals:
         """The model's own p(label | document)."""
         return self.marginals.get(LABEL_RULE, self.marginals["sets"])
+
+    def candidates(self, key: str) -> tuple[SetCandidates, Ints]:
+        """Return the candidates by a source or rule, and which of them is true (n,), or -1."""
+        found = (each.candidates.get(key, each.candidates["sets"]) for each in self.searches)
+        joined = SetCandidates.concatenate([each.for_rule(key) for each in found])
+        return joined, np.where(self.is_known, joined.ranks(self.true_sets), -1)
 
     def fit(
         self, tagger: Tagger, targets: Mapping[str, Target], of_labels: Target | None
@@ -338,7 +342,8 @@ class CalibrationDocuments:
 
         Args:
             tagger: the model.
-            targets: those of the sets predicted by some rules.
+            targets: those of the sets predicted by some rules; others than the model can use are
+                left out.
             of_labels: the target of each label; None to accept no labels.
         """
         by_key = {
@@ -356,47 +361,49 @@ class CalibrationDocuments:
         calibration = Calibration(
             n_documents=len(self.label_sets),
             thresholds=Thresholds(common, by_label),
-            scalings={
-                key: fit_scaling(found.log_probs, self.true_rank[key])
-                for key, found in self.candidates.items()
-            },
+            scalings={key: self._fit_scaling(key) for key in self.scaled},
             label_curves=curves,
             label_acceptance=label_acceptance,
             share_trained_on=self.share_trained_on,
         )
         fitted = replace(tagger, calibration=calibration)
-        calibration = replace(
-            calibration, plausible=choose_weight(fitted, self.tokens, self.label_sets)
-        )
+        weight = choose_weight(fitted, self.searches, self.label_sets)
+        calibration = replace(calibration, plausible=weight)
         fitted = replace(tagger, calibration=calibration)
-        predicted = {rule: self._predict(fitted, rule) for rule in targets}
+        predicted = {rule: self._predict(fitted, rule) for rule in targets if rule in fitted.rules}
         acceptance = {
             rule: fit_acceptance(rule, found.probs(found.scaling), found.is_right, *targets[rule])
             for rule, found in predicted.items()
         }
         return replace(calibration, acceptance=acceptance), predicted, label_probs
 
+    def _fit_scaling(self, key: str) -> Scaling:
+        found, true_rank = self.candidates(key)
+        return fit_scaling(found.log_probs, true_rank)
+
     def _predict(self, tagger: Tagger, rule: str) -> Predicted:
         """Predict by a rule; by the model's own as without one."""
-        asked = None if rule == tagger.rule_or_own(None) else rule
-        predictions = list(tagger.tag_tokens(self.tokens, asked, calibrated=False))
-        label_ids = tagger.labels.encode([each.labels for each in predictions])
-        pairs = zip(predictions, self.label_sets, strict=True)
-        is_right = np.array([frozenset(each.labels) == truth for each, truth in pairs])
-        key = rule if rule in self.candidates else find_rule(rule).source
+        limits = tagger.resolve(None if rule == tagger.rule_or_own(None) else rule).limits
+        chosen = [each.choose(rule, limits, tagger.thresholds) for each in self.searches]
+        probs = np.array([to_probability(each) for part in chosen for each in part.log_probs])
+        width = max(each.shape[1] for each in (self.true_sets, *(part.labels for part in chosen)))
+        labels = np.concatenate([widen(part.labels, width) for part in chosen])
+        is_right = self.is_known & (labels == widen(self.true_sets, width)).all(axis=1)
         with np.errstate(divide="ignore"):
-            log_probs = np.log(np.array([each.probability for each in predictions]))
-        labels = pack_labels(label_ids.padded(min_width=1))
-        found, scaling = self.candidates[key], tagger.fitted.scalings[key]
-        return Predicted(scaling, found, self.true_rank[key], labels, log_probs, is_right)
+            log_probs = np.log(probs)
+        key = rule if rule in self.scaled else find_rule(rule).source
+        scaling, found = tagger.fitted.scalings[key], self.candidates(key)
+        return Predicted(scaling, *found, labels, log_probs, is_right)
 
 
-def choose_weight(tagger: Tagger, tokens: Ragged, label_sets: Sequence[Collection[str]]) -> float:
+def choose_weight(
+    tagger: Tagger, searches: Sequence[BatchSearch], label_sets: Sequence[Collection[str]]
+) -> float:
     """Return the largest weight that costs little of the measure of the model's own rule.
 
     Args:
         tagger: the model, with thresholds if its rule needs some.
-        tokens: documents that the model was not trained on.
+        searches: the candidates of documents that the model was not trained on.
         label_sets: their true sets.
     """
     how = tagger.resolve()
@@ -404,9 +411,6 @@ def choose_weight(tagger: Tagger, tokens: Ragged, label_sets: Sequence[Collectio
     if rule.rate is None or rule.measure is None:  # the rule prefers the most probable set
         return PLAUSIBLE
     measure, sign = rule.measure, -1 if rule.measure in LOWER_IS_BETTER else 1
-    starts = range(0, len(tokens), tagger.batch_size)
-    parts = [tokens.rows(at, min(at + tagger.batch_size, len(tokens))) for at in starts]
-    searches = [BatchSearch(tagger.system, part, {rule.source: how.n_sets}) for part in parts]
 
     def score(weight: float) -> float:
         limits = replace(how.limits, plausible=weight)
@@ -419,7 +423,7 @@ def choose_weight(tagger: Tagger, tokens: Ragged, label_sets: Sequence[Collectio
     return next((weight for weight in WEIGHTS if score(weight) >= least), WEIGHTS[-1])
 
 
-def _check(label_sets: Sequence[frozenset[str]], tagger: Tagger) -> None:
+def _check(label_sets: Sequence[Collection[str]], tagger: Tagger) -> None:
     if len(label_sets) < MIN_DOCUMENTS:
         raise DataError(
             f"{len(label_sets):,} documents are too few to calibrate on: give at least "

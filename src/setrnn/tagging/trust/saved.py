@@ -21,7 +21,7 @@ from setrnn.tagging.trust.acceptance import Acceptance, LabelAcceptance, as_plai
 from setrnn.tagging.trust.labels import LabelCurves
 from setrnn.tagging.trust.sets import Scaling
 
-MIN_DOCUMENTS = 100  # to calibrate on
+Target = tuple[float, float]  # an accuracy, and the confidence that it is reached
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,11 @@ class Calibration:
     label_acceptance: LabelAcceptance | None = None
     share_trained_on: float = 0.0  # of these documents; 0 if the model was trained on few
     plausible: float = PLAUSIBLE  # the weight of log p(set) in default predictions
+
+    @property
+    def targets(self) -> dict[str, Target]:
+        """The target accuracy of the accepted predictions by each rule, and its confidence."""
+        return {rule: (each.target, each.confidence) for rule, each in self.acceptance.items()}
 
     def scaling_of(self, rule: str, source: str) -> Scaling | None:
         """Return the scaling of a rule: its own, or that of its source; None if there is none."""
