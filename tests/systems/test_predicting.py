@@ -65,6 +65,17 @@ def test_rules_choose_together_what_they_choose_one_by_one(tagger, tokens):
         )
 
 
+def test_the_choice_for_some_documents_is_the_same_among_them_alone(tagger, tokens):
+    limits, thresholds = no_limits(len(tagger.labels)), thresholds_of(tagger)
+    search, rows = BatchSearch(tagger.system, tokens, {"sets": MANY_SETS}), np.arange(1, 20, 3)
+    some = search.take(rows)
+    for rule in (each for each in RULES if RULES[each].source == "sets"):
+        of_all, found = (each.choose(rule, limits, thresholds) for each in (search, some))
+        width = found.labels.shape[1]
+        np.testing.assert_array_equal(of_all.labels[rows, :width], found.labels)
+        np.testing.assert_allclose(of_all.log_probs[rows], found.log_probs, rtol=1e-5)
+
+
 def test_a_system_is_asked_once_for_the_sets_of_all_rules_and_the_given_ones(
     tagger, tokens, monkeypatch
 ):

@@ -110,10 +110,8 @@ class ServedModel:
         names, acceptance = self.tagger.labels.names, self.tagger.label_acceptance
 
         def accepted_from(label: int) -> float | None:
-            # Thresholds are of calibrated probabilities; one above 1 accepts nothing.
-            if acceptance is None or not calibrated or acceptance.thresholds[label] > 1:
-                return None
-            return float(acceptance.thresholds[label])
+            # Thresholds are of calibrated probabilities.
+            return acceptance.threshold_of(label) if acceptance and calibrated else None
 
         return [
             Marginal(names[label], float(probs[label]), accepted_from(label))

@@ -387,7 +387,6 @@ def score_labels(
     for label in np.argsort(-found.n_true[: len(names)], kind="stable"):
         n_true, n_predicted = int(found.n_true[label]), int(found.n_predicted[label])
         n_accepted = int(accepted.n_predicted[label])
-        is_safe = acceptance is not None and acceptance.thresholds[label] <= 1
         scores.append(
             LabelScores(
                 label=names[label],
@@ -396,7 +395,7 @@ def score_labels(
                 precision=_share(found.n_correct[label], n_predicted),
                 recall=_share(found.n_correct[label], n_true),
                 f1=float(f1[label]),
-                threshold=float(acceptance.thresholds[label]) if acceptance and is_safe else None,
+                threshold=acceptance.threshold_of(int(label)) if acceptance else None,
                 n_accepted=n_accepted if has_acceptance else None,
                 accepted_share=_share(n_accepted, n_predicted) if has_acceptance else None,
                 accepted_accuracy=_share(accepted.n_correct[label], n_accepted),

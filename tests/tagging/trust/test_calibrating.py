@@ -55,6 +55,19 @@ def test_a_scaling_is_fitted_for_each_way_to_search(tagger, valid):
     assert not found.acceptance
 
 
+def test_each_document_is_searched_once(taggers, valid, monkeypatch):
+    system = type(taggers["br"].system)
+    searched, search = [], system.candidates
+
+    def candidates(self, tokens, *arguments, **options):
+        searched.append(len(tokens))
+        return search(self, tokens, *arguments, **options)
+
+    monkeypatch.setattr(system, "candidates", candidates)
+    calibrate(taggers["br"], valid)
+    assert sum(searched) == len(valid)
+
+
 def test_the_sets_stay_and_their_probabilities_are_calibrated(tagger, valid):
     """Whatever is asked for besides: the number of sets, or the model's own probabilities."""
     calibration = fit_calibration(tagger, valid)

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -27,13 +27,13 @@ NEVER = 2.0  # a threshold that no probability reaches
 STEP = 1.1  # each test takes this many times the documents of the test before
 
 
-def as_plain(value: Any) -> Any:  # noqa: ANN401 (a dataclass, or a value in one)
+def as_plain(value: Any) -> dict[str, Any]:  # noqa: ANN401 (a dataclass)
     """Return a dataclass as JSON values, with its arrays as lists."""
-    if is_dataclass(value):
-        return {each.name: as_plain(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, Mapping):
-        return {name: as_plain(each) for name, each in value.items()}
-    return value.tolist() if isinstance(value, np.ndarray) else value
+
+    def to_lists(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+        return {n: each.tolist() if isinstance(each, np.ndarray) else each for n, each in pairs}
+
+    return asdict(value, dict_factory=to_lists)
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,11 @@ class LabelAcceptance:
         """The number of labels that can be accepted."""
         return int((self.thresholds <= 1).sum())
 
+    def threshold_of(self, label: int) -> float | None:
+        """Return the threshold of a label; None if it is never accepted."""
+        threshold = float(self.thresholds[label])
+        return None if threshold > 1 else threshold
+
     def accepts(self, probs: npt.NDArray[Any], labels: Ids) -> Bools:
         """Return which labels (n, S), padded with -1, are accepted at probabilities (n, S)."""
         return np.asarray((probs >= self.thresholds[labels]) & (labels >= 0))
@@ -139,21 +144,23 @@ def fit_label_acceptance(
         target: the least accuracy of a label where it is accepted.
         confidence: the confidence that a label reaches the target.
     """
-    n_labels, asked = own.shape[1], (target, confidence, MIN_ACCEPTED)
     fewest, expected = _fewest(target, confidence), own.sum_by_label(own.probs)
+
+    def find(probs: Floats32, is_right: Bools, n_expected: float) -> float:
+        first = max(fewest, min(FIRST_TEST * fewest, n_expected / 2))
+        if first > len(probs):
+            return NEVER
+        return _find_threshold(probs, is_right, first, target, confidence, MIN_ACCEPTED)[0]
+
     is_rare = expected < fewest
-    thresholds = np.full(n_labels, NEVER)
+    thresholds = np.full(own.shape[1], NEVER)
     for label in np.flatnonzero(~is_rare).tolist():
-        first = max(fewest, min(FIRST_TEST * fewest, expected[label] / 2))
         column = slice(label, label + 1)
         of_label, is_right = (own.fill(each, column)[:, 0] for each in (probs, own.is_label))
-        thresholds[label], *_ = _find_threshold(of_label, is_right, first, *asked)
-    if is_rare.any():
-        of_rare = is_rare[own.label]
-        first = max(fewest, min(FIRST_TEST * fewest, expected[is_rare].sum() / 2))
-        if first <= of_rare.sum():
-            rare, is_right = held_out[of_rare], own.is_label[of_rare]
-            thresholds[is_rare], *_ = _find_threshold(rare, is_right, first, *asked)
+        thresholds[label] = find(of_label, is_right, expected[label])
+    of_rare = is_rare[own.label]
+    n_expected = expected[is_rare].sum()
+    thresholds[is_rare] = find(held_out[of_rare], own.is_label[of_rare], n_expected)
     return LabelAcceptance(target, confidence, thresholds)
 
 

@@ -50,6 +50,7 @@ from setrnn.tagging.trust.saved import Calibration, Target
 from setrnn.tagging.trust.sets import Scaling, fit_scaling, held_out
 
 MIN_DOCUMENTS = 100  # to calibrate on
+UNKNOWN = -2  # no label id: a set that no prediction equals
 FITTED = "thresholds, curves, acceptance"
 # With the first, a set that is half as probable must be better by .02: benchmarks/plausible.py.
 WEIGHTS = (0.03, 0.02, 0.01, 0.005, 0.002, 0.001)
@@ -274,8 +275,7 @@ class SearchedDocuments:
 
     searches: list[BatchSearch]  # in batches
     label_sets: list[tuple[str, ...]]
-    true_sets: Ids  # (n, S) the labels that the model knows, padded with -1
-    is_known: Bools  # (n,) whether it knows all labels of the set
+    true_sets: Ids  # (n, S) padded with -1; UNKNOWN for a set with a label that the model lacks
     scaled: tuple[str, ...]  # the sources, and the rules with weights of their own in a mixture
     # Of "sets", of rules with thresholds and own weights, and of LABEL_RULE for labels.
     marginals: dict[str, TrueMarginals]
@@ -311,11 +311,11 @@ class SearchedDocuments:
         documents.bad_rows.report()
         _check(label_sets, tagger)
         known = tagger.labels.encode(label_sets)
+        is_known = known.lengths == np.array([len(each) for each in label_sets])
         return cls(
             searches,
             label_sets,
-            pack_labels(known.padded(min_width=1)),
-            known.lengths == np.array([len(each) for each in label_sets]),
+            np.where(is_known[:, None], pack_labels(known.padded(min_width=1)), UNKNOWN),
             (*sources, *own),
             {key: TrueMarginals.concatenate(each) for key, each in marginals.items()},
             documents.share_trained_on,
@@ -330,7 +330,7 @@ class SearchedDocuments:
         """Return the candidates by a source or rule, and which of them is true (n,), or -1."""
         found = (each.candidates.get(key, each.candidates["sets"]) for each in self.searches)
         joined = SetCandidates.concatenate([each.for_rule(key) for each in found])
-        return joined, np.where(self.is_known, joined.ranks(self.true_sets), -1)
+        return joined, joined.ranks(self.true_sets)
 
     def fit(
         self, tagger: Tagger, targets: Mapping[str, Target], of_labels: Target | None
@@ -388,12 +388,12 @@ class SearchedDocuments:
         probs = np.array([to_probability(each) for part in chosen for each in part.log_probs])
         width = max(each.shape[1] for each in (self.true_sets, *(part.labels for part in chosen)))
         labels = np.concatenate([widen(part.labels, width) for part in chosen])
-        is_right = self.is_known & (labels == widen(self.true_sets, width)).all(axis=1)
+        is_right = (labels == widen(self.true_sets, width)).all(axis=1)
         with np.errstate(divide="ignore"):
             log_probs = np.log(probs)
-        key = rule if rule in self.scaled else find_rule(rule).source
-        scaling, found = tagger.fitted.scalings[key], self.candidates(key)
-        return Predicted(scaling, *found, labels, log_probs, is_right)
+        scalings = tagger.fitted.scalings
+        key = rule if rule in scalings else find_rule(rule).source
+        return Predicted(scalings[key], *self.candidates(key), labels, log_probs, is_right)
 
 
 def choose_weight(

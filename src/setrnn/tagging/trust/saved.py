@@ -53,7 +53,7 @@ class Calibration:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values: the model's calibration.json."""
-        return dict(as_plain(self))
+        return as_plain(self)
 
     @classmethod
     def from_dict(
