@@ -15,8 +15,10 @@ from setrnn.config import load_config
 from setrnn.data import newsroom
 from setrnn.data.cache import Source
 from setrnn.data.example import Example
+from setrnn.data.prepared import Prepared
 from setrnn.data.read import write_examples
 from setrnn.errors import BusyError, ConfigError, ModelError
+from setrnn.methods import find_method
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 from setrnn.tagging.learn import automatic
 from setrnn.tagging.learn.automatic import Automatic, train_member
@@ -176,9 +178,9 @@ def test_nobody_else_trains_in_the_run_of_a_member(small_prepared, tmp_path, mon
 
     used = []
     monkeypatch.setattr(automatic, "train_uncalibrated", train)
-    candidate = Candidate("sigmoid", "sigmoid", load_config())
+    candidate = Candidate("sigmoid", find_method("sigmoid"), load_config())
     place = tmp_path / "sigmoid"
-    train_member(candidate, small_prepared.folder, place, "cpu", "f1", 100.0, print)
+    train_member(candidate, small_prepared, place, "cpu", "f1", 100.0, print)
     assert used[0].max_seconds < 0  # it should have ended in 1970
     assert used[0].run_folder == tmp_path / "sigmoid.run"
 
@@ -213,6 +215,16 @@ def test_word_vectors_are_chosen_once_and_the_plan_keeps_the_choice(
     (tmp_path / "m.run" / "saved").unlink()
     setrnn.train(small_prepared, resume=True, **arguments)
     assert not any("left out" in text for text in notes.texts)
+
+
+def test_the_prepared_folder_is_opened_once_for_all_members(small_prepared, monkeypatch, only):
+    only("sigmoid")
+    opened, check = [], Prepared._refuse_damage
+    monkeypatch.setattr(
+        Prepared, "_refuse_damage", lambda self, *how: (opened.append(1), check(self, *how))
+    )
+    setrnn.train(small_prepared, budget=0, device="cpu", settings=QUICK)
+    assert len(opened) == 1
 
 
 def test_running_out_of_memory_while_measuring_leaves_out_the_network(

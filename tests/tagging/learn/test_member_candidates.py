@@ -90,5 +90,5 @@ def test_a_transformer_stands_beside_the_gru():
     found = list_candidates(asked, has_texts=True, is_on_gpu=True)
     assert len({each.name for each in found}) == len(found)
     assert {each.method for each in found if each.is_pretrained} == {
-        each.method for each in found if each.is_network and not each.is_pretrained
+        each.method for each in found if each.method.is_network and not each.is_pretrained
     }

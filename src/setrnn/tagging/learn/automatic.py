@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,7 +23,6 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import even_rows
 from setrnn.data.vectors import SOURCES
 from setrnn.errors import BusyError, SetRNNError, StoppedError, find_memory_problem
-from setrnn.methods import find_method
 from setrnn.model.devices import find_device, limited_threads, threads_of_jobs
 from setrnn.progress import OnProgress, log, name_reports
 from setrnn.systems.rules import rule_for
@@ -31,12 +30,12 @@ from setrnn.tagging.documents import open_documents, take_documents
 from setrnn.tagging.learn.data import (
     MINUTE,
     Asked,
+    check_training_data,
     fit_to_data,
     make_vectors,
     note_cut_documents,
-    open_training_data,
 )
-from setrnn.tagging.learn.few import open_few, train_on_few
+from setrnn.tagging.learn.few import is_few, list_few, train_on_few
 from setrnn.tagging.learn.member_candidates import (
     CLASSICAL,
     MOST_JOBS,
@@ -98,7 +97,7 @@ class Automatic:
         has_texts = self.source.prepared_folder is None
         self.candidates = list_candidates(self.asked, has_texts, self.is_on_gpu)
         for each in self.candidates:
-            check_method(find_method(each.method), each.config)
+            check_method(each.method, each.config)
 
     def train(self) -> Tagger:
         """Train the members, mix them, and save the mixture."""
@@ -112,10 +111,11 @@ class Automatic:
                 stack.enter_context(limited_threads(self.n_threads))
             self.folder = MembersFolder(place, tuple(each.name for each in self.candidates))
             self.folder.check(self.resume)
-            few = open_few(self.source, self.asked, self.on_progress)
-            if few is not None:
-                return train_on_few(few, self.asked, self.out, self.on_progress)
-            self._open_data()
+            self.prepared, is_few = self._open_data()
+            if is_few:
+                tagger = self._train_on_few()
+                return tagger if self.out is None else tagger.saved_to(self.out)
+            self._begin_plan()
             groups = self._group()
             for number, group in enumerate(groups):
                 self._train_group(group, len(groups) - number)
@@ -127,12 +127,30 @@ class Automatic:
                 mark_saved(place)
         return tagger
 
-    def _open_data(self) -> None:
-        """Prepare the data of members over words, and begin or continue the plan for it."""
-        words, overrides = self.candidates[0].config, self.asked.overrides
-        self.prepared, _ = open_training_data(
-            self.source, words, overrides, on_progress=self.on_progress
+    def _open_data(self) -> tuple[Prepared, bool]:
+        """Prepare the data of members over words; without a valid part if documents are few."""
+        words, source = self.candidates[0].config, self.source
+        prepared = open_prepared(source, words.text, on_progress=self.on_progress)
+        if found := is_few(source, self.asked.config, prepared):
+            source = replace(source, cut_valid=False)
+            prepared = open_prepared(source, words.text, on_progress=self.on_progress)
+        check_training_data(prepared, source, words, self.asked.overrides)
+        return prepared, found
+
+    def _train_on_few(self) -> Tagger:
+        self.limit = None  # nothing is planned: each of these members takes seconds
+        candidates = list_few(replace(self.asked.config, text=self.prepared.text_settings))
+        mixture, self.left_out = train_on_few(
+            candidates, self.prepared, find_calibration(self.out), self.on_progress
         )
+        trained = [each for each in candidates if each.name not in self.left_out]
+        members = [{"name": each.name, "method": each.method.name} for each in trained]
+        n_documents = len(self.prepared.split("train"))
+        better = [_suggest_documents(n_documents), suggest_transformer()]
+        return self._describe(mixture, members, better, "train")
+
+    def _begin_plan(self) -> None:
+        """Begin or continue the plan for the data."""
         identity = {
             "config": to_dict(self.asked.config),
             "data": settings_hash(self.prepared.description),
@@ -151,19 +169,18 @@ class Automatic:
             START_SECONDS if self.n_jobs > 1 else 0.0,
         )
 
-    def _group(self) -> list[Sequence[Candidate]]:
+    def _group(self) -> list[list[Candidate]]:
         """Return the candidates, with those together that are trained at the same time."""
-        groups: list[Sequence[Candidate]]
-        groups = [[each] for each in self.candidates if not each.is_network]
-        if not self.can_weigh:
-            log.warning(
-                f"The valid part has fewer than {LEAST_TO_FIT} documents with all their labels: no "
-                "networks are trained, because nothing would show whether they help."
-            )
-            return groups
-        networks = [each for each in self.candidates if each.is_network]
-        starts = range(0, len(networks), self.n_jobs)
-        return groups + [networks[start : start + self.n_jobs] for start in starts]
+        networks = [each for each in self.candidates if each.method.is_network]
+        groups = [[each] for each in self.candidates if not each.method.is_network]
+        if self.can_weigh:
+            starts = range(0, len(networks), self.n_jobs)
+            return groups + [networks[start : start + self.n_jobs] for start in starts]
+        log.warning(
+            f"The valid part has fewer than {LEAST_TO_FIT} documents with all their labels: no "
+            "networks are trained, because nothing would show whether they help."
+        )
+        return groups
 
     def _train_group(self, group: Sequence[Candidate], n_groups: int) -> None:
         """Train the candidates that fit the time, or load them; failed ones are left out."""
@@ -181,11 +198,7 @@ class Automatic:
                     waiting.append(self._fit_settings(candidate))
         plans = self.plan.members
         self._plan([each for each in waiting if each.name not in plans], n_groups)
-        ready = [each.by(plans[each.name]) for each in waiting if each.name in plans]
-        if self.n_jobs > 1 and group[0].is_network:
-            self._train_side_by_side(ready)
-        else:
-            self._train_in_turn(ready)
+        self._train([each.by(plans[each.name]) for each in waiting if each.name in plans])
         self._write_plan()
 
     def _write_plan(self) -> None:
@@ -195,7 +208,7 @@ class Automatic:
     def _is_too_late(self, candidate: Candidate) -> bool:
         """Return whether no time is left for a network; one with a finished epoch needs none."""
         has_epoch = bool(read_history(run_folder_of(self.folder.place(candidate.name))))
-        return candidate.is_network and not has_epoch and self.planner.left_to_train() <= 0
+        return candidate.method.is_network and not has_epoch and self.planner.left_to_train() <= 0
 
     def _data_of(self, candidate: Candidate) -> Prepared:
         """Return the data of a candidate: words, or the tokens of a transformer."""
@@ -213,7 +226,7 @@ class Automatic:
         largest = int(prepared.split("train").labels.lengths.max(initial=0))
         model = replace(config.model, max_labels=max(config.model.max_labels, largest))
         config = replace(config, text=prepared.text_settings, model=model)
-        if candidate.is_network and not candidate.is_pretrained:
+        if candidate.method.is_network and not candidate.is_pretrained:
             config = self._choose_vectors(config)
             make_vectors(prepared, config, self.on_progress)
         return replace(candidate, config=fit_to_data(config, prepared))
@@ -237,7 +250,7 @@ class Automatic:
         speeds = {}
         for each in candidates:
             settings = each.config.training
-            if not each.is_network:
+            if not each.method.is_network:
                 seconds = [tagger.notes["training_seconds"] for tagger in self.members.values()]
                 has_time = self.planner.has_time_for_another(seconds)
                 plans[each.name] = MemberPlan() if has_time else "its training would take too long"
@@ -247,8 +260,8 @@ class Automatic:
                 with self._leaving_out(each):
                     options = TrainOptions(self.device, rule=self.rule)
                     most = min(PROBE_SECONDS, PROBE_SHARE * self.limit)
-                    method, prepared = find_method(each.method), self._data_of(each)
-                    speed = measure_speed(method, prepared, each.config, options, most)
+                    prepared = self._data_of(each)
+                    speed = measure_speed(each.method, prepared, each.config, options, most)
                     speeds[each.name] = settings, speed
         if speeds:
             plans |= self.planner.plan(speeds, n_groups)
@@ -259,22 +272,20 @@ class Automatic:
                 self._leave_out(name, plan)
         self._write_plan()
 
-    def _train_in_turn(self, candidates: Sequence[Candidate]) -> None:
-        """Train members one after the other, in this process."""
-        for each in candidates:
-            if each.is_network:
-                log.info(f"Training {each.name}.")
-            with self._leaving_out(each):
-                with name_reports(each.name, self.on_progress) as on_progress:
-                    self._work(each)(on_progress)
-                self._keep(each, load(self.folder.place(each.name), self.device))
-
-    def _train_side_by_side(self, candidates: Sequence[Candidate]) -> None:
-        """Train networks at the same time, each in a process of its own."""
-        by_name = {each.name: each for each in candidates}
-        if by_name:
-            at_once = " at the same time" if len(by_name) > 1 else ""
+    def _train(self, ready: Sequence[Candidate]) -> None:
+        """Train members in this process, or networks side by side in processes of their own."""
+        by_name = {each.name: each for each in ready}
+        is_network = any(each.method.is_network for each in ready)
+        if is_network:
+            at_once = " at the same time" if len(ready) > 1 else ""
             log.info(f"Training {' and '.join(by_name)}{at_once}.")
+        if self.n_jobs == 1 or not is_network:
+            for each in ready:
+                with self._leaving_out(each):
+                    with name_reports(each.name, self.on_progress) as on_progress:
+                        self._work(each)(on_progress)
+                    self._keep(each, load(self.folder.place(each.name), self.device))
+            return
         jobs = [
             Job(name, self._work(each), self.folder.log(name), part_of="networks")
             for name, each in by_name.items()
@@ -290,7 +301,7 @@ class Automatic:
 
     def _work(self, candidate: Candidate) -> partial[None]:
         """Return the training of a member in the time that is left, for any process."""
-        data, place = self._data_of(candidate).folder, self.folder.place(candidate.name)
+        data, place = self._data_of(candidate), self.folder.place(candidate.name)
         end = None if self.limit is None else time.time() + self.planner.left_to_train()
         return partial(train_member, candidate, data, place, self.device, self.rule, end)
 
@@ -334,36 +345,44 @@ class Automatic:
         documents = take_documents(open_documents(data, "valid"), rows)
         before = find_calibration(self.out)
         mixture = mix_members(names, taggers, documents, before, self.on_progress)
-        warn_if_nothing_learned(mixture, self.prepared, self.measure)
-        notes = {**mixture.notes, "automatic": self._describe(trained)}
-        return replace(mixture, notes=notes, rule=self.rule)
-
-    def _describe(self, trained: Sequence[Candidate]) -> dict[str, Any]:
-        """Return what was tried, as plain JSON values, for people."""
         members = [_describe_member(each, self.members[each.name]) for each in trained]
-        plans, n_mixed = self.plan.members.values(), self.plan.n_mixed
         is_short = (
             bool(self.left_out)
             or self.plan.learns_vectors is False
-            or (n_mixed is not None and n_mixed < self.planner.n_valid)
-            or any(each.is_short for each in plans)
+            or self.plan.n_mixed < self.planner.n_valid
+            or any(each.is_short for each in self.plan.members.values())
             or any(each.get("epochs_done") != each.get("epochs") for each in members)
         )
-        return {
+        return self._describe(mixture, members, self._list_hints(is_short))
+
+    def _describe(
+        self,
+        mixture: Tagger,
+        members: Sequence[Mapping[str, Any]],
+        better: Sequence[str],
+        split: str = "valid",
+    ) -> Tagger:
+        """Return the mixture with its rule, and with notes on what was tried, for people.
+
+        The scores of the mixture are from a part of the data.
+        """
+        warn_if_nothing_learned(mixture, self.prepared, self.measure, split)
+        automatic = {
             "measure": self.measure,
             "rule": self.rule,
             "minutes": None if self.limit is None else self.limit / MINUTE,
             "seed": self.asked.config.seed,
             "members": members,
             "left_out": self.left_out,
-            "better": self._list_hints(is_short),
+            "better": better,
         }
+        return replace(mixture, notes={**mixture.notes, "automatic": automatic}, rule=self.rule)
 
     def _list_hints(self, is_short: bool) -> list[str]:
         """Say what would make a better model, such as time if that shortened something."""
         hints, n_train = [], self.planner.n_train
         if n_train < ENOUGH_DOCUMENTS:
-            hints.append(f"More documents with labels: there are {n_train:,} to train on.")
+            hints.append(_suggest_documents(n_train))
         if not self.can_weigh:
             need = f"{LEAST_TO_FIT} documents with all their labels in the valid part"
             return [*hints, f"{need}: networks can then be trained and weighed."]
@@ -377,9 +396,13 @@ class Automatic:
         return hints
 
 
+def _suggest_documents(n_documents: int) -> str:
+    return f"More documents with labels: there are {n_documents:,} to train on."
+
+
 def train_member(
     candidate: Candidate,
-    data: Path,
+    prepared: Prepared,
     place: Path,
     device: str,
     rule: str,
@@ -391,7 +414,7 @@ def train_member(
     The start of a process takes some of the time until the end, a `time.time`, and so does waiting
     for one that was left behind.
     """
-    run = run_folder_of(place) if candidate.is_network else None
+    run = run_folder_of(place) if candidate.method.is_network else None
     with only_trainer(run, wait=True):
         options = TrainOptions(
             device,
@@ -401,15 +424,14 @@ def train_member(
             on_progress=on_progress,
             rule=rule,
         )
-        method = find_method(candidate.method)
-        train_uncalibrated(Prepared(data), method, candidate.config, options, place)
+        train_uncalibrated(prepared, candidate.method, candidate.config, options, place)
 
 
 def _describe_member(candidate: Candidate, tagger: Tagger) -> dict[str, Any]:
     """Return how a member was trained, as plain JSON values."""
     notes, config = tagger.notes, tagger.config
-    described: dict[str, Any] = {"name": candidate.name, "method": candidate.method}
-    if candidate.is_network:
+    described: dict[str, Any] = {"name": candidate.name, "method": candidate.method.name}
+    if candidate.method.is_network:
         described |= {
             "seed": config.seed,
             "epochs": config.training.epochs,

@@ -153,6 +153,13 @@ def open_training_data(
         on_progress: called with the progress.
     """
     prepared = open_prepared(source, config.text, folder, on_progress)
+    return prepared, check_training_data(prepared, source, config, overrides)
+
+
+def check_training_data(
+    prepared: Prepared, source: Source, config: Config, overrides: Sequence[str]
+) -> Config:
+    """Return the settings that fit the data; report what a user should know of it."""
     # The content of a tokenizer counts, and training checks it; not its place.
     text = replace(config.text, tokenizer=prepared.text_settings.tokenizer)
     language = find_language(text.language)
@@ -179,7 +186,7 @@ def open_training_data(
         )
     if is_other:
         log.info("The data was prepared with other text settings: its own are used.")
-    return prepared, fit_to_data(replace(config, text=prepared.text_settings), prepared)
+    return fit_to_data(replace(config, text=prepared.text_settings), prepared)
 
 
 def fit_to_data(config: Config, prepared: Prepared) -> Config:

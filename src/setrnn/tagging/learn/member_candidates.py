@@ -9,7 +9,7 @@ from typing import Any
 
 from setrnn.config import WEIGHTS, Config, find_weights, make_config
 from setrnn.errors import DataError
-from setrnn.methods import find_method
+from setrnn.methods import Method, find_method
 from setrnn.tagging.learn.data import Asked
 from setrnn.tagging.learn.planning import MemberPlan
 
@@ -26,14 +26,9 @@ class Candidate:
     """A system that may become a member."""
 
     name: str
-    method: str
+    method: Method
     config: Config
     is_pretrained: bool = False
-
-    @property
-    def is_network(self) -> bool:
-        """Whether it is trained in epochs."""
-        return find_method(self.method).is_network
 
     def by(self, plan: MemberPlan) -> Candidate:
         """Return the same with the numbers of a plan."""
@@ -63,15 +58,16 @@ def list_candidates(asked: Asked, has_texts: bool, is_on_gpu: bool) -> list[Cand
             "A prepared folder holds the tokens of one tokenizer, and members with and without a "
             "transformer need two. Give the data itself, or a --method."
         )
-    found = [Candidate(name, name, words) for name in CLASSICAL]
+    found = [Candidate(name, find_method(name), words) for name in CLASSICAL]
     kinds, n_seeds = (KINDS, 1) if is_on_gpu else (KINDS_ON_CPU, SEEDS_ON_CPU)
     for number in range(n_seeds):
         for kind in kinds:
+            method = find_method(kind)
             if pretrained is not None and not number:
-                found.append(Candidate(f"transformer-{kind}", kind, pretrained, True))
+                found.append(Candidate(f"transformer-{kind}", method, pretrained, True))
             name = f"{kind}-{number + 1}" if number else kind
             seed = (words.seed + number) % 2**63
-            found.append(Candidate(name, kind, replace(words, seed=seed)))
+            found.append(Candidate(name, method, replace(words, seed=seed)))
     return found
 
 
