@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from setrnn.data.text.alignment import AS_NUMBER, AS_UNKNOWN, CUT
 from setrnn.report.templates import render
 
 if TYPE_CHECKING:
-    from setrnn.tagging.explanation import Explanation, LabelWords, Step
+    from setrnn.tagging.explanation import Explanation
 
-WORDS_PER_STEP, WORDS_FOR, WORDS_AGAINST = 10, 8, 4  # the last two per label
-MIN_WEIGHT = 0.02  # of the strongest word of a label or step
 LONG_TEXT = 2_500  # characters; longer texts scroll in their frame
 _NOTES = {AS_UNKNOWN: "unknown to the model", AS_NUMBER: "read as a number"}
 
@@ -37,38 +35,8 @@ def render_page(explanation: Explanation) -> str:
         is_long=len(explanation.text) > LONG_TEXT,
         pieces=[piece for piece in _split_text(explanation) if piece[0]],
         features=[(name, "", n_words + n, "") for n, name in enumerate(explanation.features)],
-        labels=[_label_choice(explanation, each) for each in explanation.label_words],
-        steps=[_step_choice(explanation, n, each) for n, each in enumerate(explanation.steps, 1)],
         held=sum(each.probability for each in explanation.sequences),
     )
-
-
-def _label_choice(explanation: Explanation, row: LabelWords) -> dict[str, Any]:
-    """Return a label that can be chosen: its words are highlighted and listed."""
-    left_out = "" if row.is_in_set else ", which was left out"
-    words = explanation.strongest(row, WORDS_FOR, WORDS_AGAINST, MIN_WEIGHT)
-    return {
-        "name": row.label,
-        "title": f"{row.label}{left_out}: words that speak for it (+) and against it (-)",
-        "row": row,
-        "is_left_out": not row.is_in_set,
-        "words": [(word, f"{word.weight:+.2f}") for word in words],
-        "largest": max((abs(word.weight) for word in words), default=1.0),
-    }
-
-
-def _step_choice(explanation: Explanation, number: int, row: Step) -> dict[str, Any]:
-    """Return a step that can be chosen."""
-    name = row.label or "STOP"
-    words = explanation.strongest(row, WORDS_PER_STEP, 0, MIN_WEIGHT)
-    return {
-        "name": f"{number}. {name}",
-        "title": f"Step {number}, {name}: words with the most attention",
-        "row": row,
-        "is_left_out": False,
-        "words": [(word, f"{word.weight:.1%}") for word in words],
-        "largest": 1.0,
-    }
 
 
 def _split_text(explanation: Explanation) -> Iterator[Piece]:

@@ -129,14 +129,13 @@ def open_unseen(
             )
             return valid
     documents = open_documents(data, split, "valid")
-    read, counts = [], SeenCounts(tagger)
+    read, seen = [], SeenCounts(tagger)
     count = count_up("reading", on_progress, documents.n_documents)
-    for batch in documents.batches(tagger):
+    for batch in seen.watch(documents.batches(tagger)):
         read.append(batch)
-        counts.add(batch)
         count(len(batch.labels))
     documents.bad_rows.report()
-    share, n_documents = counts.share, sum(len(batch.labels) for batch in read)
+    share, n_documents = seen.share, sum(len(batch.labels) for batch in read)
     if share > MAX_SEEN:
         problem = (
             f"The model was trained on about {share:.0%} of these documents, and is more confident "
@@ -175,10 +174,10 @@ def _close_labels(source: Source, tagger: Tagger) -> Source:
 
 def is_seen(tagger: Tagger, documents: LabelledDocuments) -> bool:
     """Return whether a model was trained on some of the first documents."""
-    counts = SeenCounts(tagger)
-    for batch in islice(documents.batches(tagger), BATCHES_LOOKED_AT):
-        counts.add(batch)
-    return counts.share > MAX_SEEN
+    seen = SeenCounts(tagger)
+    for _ in seen.watch(islice(documents.batches(tagger), BATCHES_LOOKED_AT)):
+        pass
+    return seen.share > MAX_SEEN
 
 
 class SeenCounts:
@@ -192,17 +191,13 @@ class SeenCounts:
         self.trained = tagger.trained_documents
         self._lengths: dict[int, int] = {}  # of texts, by hash
 
-    def add(self, batch: Batch) -> None:
-        """Count more documents."""
-        if self.trained is not None:
-            is_text = batch.text_hashes != NOTHING
-            hashes, lengths = batch.text_hashes[is_text], batch.tokens.lengths[is_text]
-            self._lengths.update(zip(hashes.tolist(), lengths.tolist(), strict=True))
-
     def watch(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Yield the same batches, and count their documents."""
         for batch in batches:
-            self.add(batch)
+            if self.trained is not None:
+                is_text = batch.text_hashes != NOTHING
+                hashes, lengths = batch.text_hashes[is_text], batch.tokens.lengths[is_text]
+                self._lengths.update(zip(hashes.tolist(), lengths.tolist(), strict=True))
             yield batch
 
     @property

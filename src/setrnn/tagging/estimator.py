@@ -288,8 +288,8 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(2**31 - 1)
-        overrides = list_overrides({} if self.settings is None else self.settings)
-        return load_config(self.preset, overrides=[*overrides, f"seed={seed}"])
+        overrides = [*list_overrides(self.settings or {}), f"seed={seed}"]
+        return load_config(self.preset, overrides=overrides)
 
 
 def _train(

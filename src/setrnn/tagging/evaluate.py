@@ -193,11 +193,14 @@ def evaluate_rules(
         True
     """
     check_tagger(tagger)
+    if rules is None:
+        own = tagger.rule_or_own(None)
+        rules = [None if rule == own else rule for rule in tagger.rules]
     documents, seen = open_documents(data, split), SeenCounts(tagger)
     results = measure_rules(
         tagger,
         seen.watch(documents.batches(tagger)),
-        list_rules(tagger) if rules is None else rules,
+        rules,
         count_up("tagging", on_progress, documents.n_documents),
         limits,
         hierarchy=documents.hierarchy,
@@ -214,12 +217,6 @@ def evaluate_rules(
             "on new ones. Measure it on documents that it has not seen."
         )
     return {name: replace(each, share_trained_on=seen.share) for name, each in results.items()}
-
-
-def list_rules(tagger: Tagger) -> list[str | None]:
-    """Return all rules that a model can predict by, with None for its own."""
-    own = tagger.rule_or_own(None)
-    return [None if rule == own else rule for rule in tagger.rules]
 
 
 def measure_rules(

@@ -189,16 +189,16 @@ def read_collections(
     if collections is None:
         return [()] * n_texts
     wanted = "a list with a collection of strings for each text"
-    rows = _read_rows(collections, name, wanted, n_texts)
-    for number, row in enumerate(rows):
+    found = []
+    for number, row in enumerate(_read_rows(collections, name, wanted, n_texts)):
         place = f"{name}[{number}]"
         if isinstance(row, str | bytes | Mapping) or not isinstance(row, Iterable):
             advice = "Write ['...'], or [] for none."
             if isinstance(row, str):
                 advice = f"Write [{_show(row)}]: [[each] for each in {name}] does it for all."
             raise DataError(f"{place} must be a collection of strings, got {_show(row)}. {advice}")
-        rows[number] = tuple(row)
-        for each in rows[number]:
+        found.append(tuple(row))  # it may be an iterator
+        for each in found[-1]:
             if not isinstance(each, str):
                 raise DataError(
                     f"{place} must be a collection of strings, got {_show(row)}, with "
@@ -207,7 +207,7 @@ def read_collections(
             if not each or (not each.isascii() and whole_characters(each) != each):
                 what = "half a character" if each else "an empty string"
                 raise DataError(f"{place} holds {what}. Remove it; [] means none.")
-    return [tuple(map(str, row)) for row in rows]  # NumPy has its own class of strings
+    return [tuple(map(str, row)) for row in found]  # NumPy has its own class of strings
 
 
 def _read_rows(
