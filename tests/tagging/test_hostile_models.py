@@ -160,12 +160,15 @@ def test_a_value_of_another_type_anywhere_in_a_calibration_is_refused(wrong):
     full = Calibration(
         100,
         Thresholds(0.5, number),
-        {"sets": Scaling(16, 1.0, Isotonic(number, number))},
-        {"f1": Acceptance("f1", 0.9, 0.9, 0.5, 0.5, 0.9, 10)},
+        {"sets": Scaling(16, 1.0, Isotonic(number, number)), "sequences": Scaling(16, 0.7)},
+        {
+            "f1": Acceptance("f1", 0.9, 0.9, 0.5, 0.5, 0.9, 10),
+            "sequence": Acceptance("sequence", 0.9, 0.9, None, 0.0, 0.7, 0),
+        },
         LabelCurves(np.ones(3), number, number),
         LabelAcceptance(0.9, 0.9, number),
     ).as_dict()
-    assert Calibration.from_dict(full, 1).as_dict() == full
+    assert Calibration.from_dict(json.loads(json.dumps(full)), 1).as_dict() == full
     for place in list_places(full):
         if not place or (wrong == {} and place in (("scalings",), ("acceptance",))):
             continue

@@ -1,13 +1,9 @@
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setrnn.systems.candidates import SetCandidates
-from setrnn.systems.rules.marginal_rules import Thresholds
-from setrnn.tagging.trust.acceptance import Acceptance, reliability
+from setrnn.tagging.trust.acceptance import reliability
 from setrnn.tagging.trust.saved import Calibration
 from setrnn.tagging.trust.sets import (
     MIN_MISSING,
@@ -131,37 +127,6 @@ def test_every_document_is_held_out_once_and_has_no_part_in_its_scaling():
         again = [each for out, each in held_out(scaling, log_probs, other) if (out == is_out).all()]
         assert again == [fitted]
     assert (n_times == 1).all()
-
-
-FULL = Calibration(
-    1234,
-    Thresholds(0.4, np.array([0.3, 0.5])),
-    {
-        "sets": Scaling(3, 1.3, Isotonic(np.array([0.1, 0.9]), np.array([0.05, 0.8]))),
-        "sequences": Scaling(3, 0.7),
-    },
-    {
-        "set": Acceptance("set", 0.9, 0.95, 0.87, 0.2, 0.93, 246),
-        "sequence": Acceptance("sequence", 0.9, 0.95, None, 0.0, 0.7, 0),
-    },
-)
-
-
-@pytest.fixture
-def found():
-    labels = np.array([[0, 1], [2, -1], [-1, -1]], dtype=np.int32)
-    return SetCandidates(np.tile(labels, (50, 1, 1)), candidates(50, 3))
-
-
-def test_json_and_back_changes_nothing(found):
-    again = Calibration.from_dict(json.loads(json.dumps(FULL.as_dict())))
-    assert again.as_dict() == FULL.as_dict()
-    both = [
-        each.scaling_of("f1", "sets").calibrate(found, found.labels[:, 0], found.log_probs[:, 0])
-        for each in (FULL, again)
-    ]
-    assert (both[0][0].log_probs == both[1][0].log_probs).all()
-    assert (both[0][1] == both[1][1]).all()
 
 
 def test_a_rule_has_its_own_scaling_or_that_of_its_source():

@@ -31,7 +31,7 @@ from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.marginal_rules import choose_thresholds
 from setrnn.tagging.documents import Batch
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.trust.sets import mark_folds
+from setrnn.tagging.trust.sets import draw_folds
 
 LEAST_TO_FIT = 20  # documents
 # All members' outputs for them are in memory, and thresholds are chosen on them many times.
@@ -187,7 +187,7 @@ def fit_rules(outputs: Outputs) -> dict[str, FittedRule]:
     """Fit the weights of each rule that has a measure; rule `set` has those of likelihood."""
     I, n = outputs.true_log_probs.shape  # noqa: E741 (the number of members)
     of_labels, documents = outputs.list_label_log_probs()
-    parts = [*(~is_out for is_out in mark_folds(n)), np.ones(n, dtype=bool)]
+    parts = [*(~is_out for is_out in draw_folds(n)), np.ones(n, dtype=bool)]
     likely = [fit_likelihood(outputs.true_log_probs[:, rows]) for rows in parts]
     ways = {
         EQUAL: [np.full(I, 1 / I)] * len(parts),

@@ -14,9 +14,8 @@ import scipy  # scipy.special is imported where it is first used
 
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints
 from setrnn.systems.true_marginals import TrueMarginals
-from setrnn.tagging.trust.sets import fit_isotonic, mark_folds
+from setrnn.tagging.trust.sets import MIN_FOR_ISOTONIC, draw_folds, fit_isotonic
 
-MIN_FOR_KNOTS = 500  # documents
 # Pairs of a document and a label below this are not used to fit: there are many, and hardly any is
 # right. They follow the curves: with a higher limit, the offset of a label would lift them.
 MIN_TO_FIT = 1e-4
@@ -105,7 +104,7 @@ def add_knots(curves: LabelCurves, held_out: TrueMarginals) -> LabelCurves:
         curves: the curves without knots.
         held_out: probabilities by such curves, fitted on other documents, with the true labels.
     """
-    if held_out.shape[0] < MIN_FOR_KNOTS:
+    if held_out.shape[0] < MIN_FOR_ISOTONIC:
         return curves
     gain = 0.0
     for is_out in _folds(held_out, seed=1):
@@ -140,7 +139,7 @@ def _bend_by_knots(curves: LabelCurves, own: TrueMarginals) -> LabelCurves:
 
 def _folds(own: TrueMarginals, seed: int = 0) -> list[Bools]:
     """Mark the pairs (E,) of the documents of each fold."""
-    return [is_out[own.document] for is_out in mark_folds(own.shape[0], seed)]
+    return [is_out[own.document] for is_out in draw_folds(own.shape[0], seed)]
 
 
 def _slices(shape: tuple[int, ...]) -> Iterator[slice]:

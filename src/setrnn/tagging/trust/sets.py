@@ -179,12 +179,12 @@ def held_out(
 ) -> Iterator[tuple[Bools, Scaling]]:
     """Yield each fifth of the documents with a scaling that is fitted on the other four."""
     with_isotonic = scaling.isotonic is not None
-    for is_out in mark_folds(len(log_probs)):
+    for is_out in draw_folds(len(log_probs)):
         yield is_out, _fit(log_probs[~is_out], true_rank[~is_out], with_isotonic)
 
 
-def mark_folds(n_documents: int, seed: int = 0) -> list[Bools]:
-    """Mark the documents (n,) of each fold."""
+def draw_folds(n_documents: int, seed: int = 0) -> list[Bools]:
+    """Draw folds, and mark the documents (n,) of each."""
     of_fold = np.random.default_rng(seed).permutation(n_documents) % N_FOLDS
     return [of_fold == fold for fold in range(N_FOLDS)]
 
