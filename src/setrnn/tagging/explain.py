@@ -226,10 +226,10 @@ def _explain(
         for rank, (ids, prob) in enumerate(scored.items())
     )
     set_names = {frozenset(each.labels): each.name for each in sets}
-    label_words, left_out = (), ""
-    if probs is not None:
-        label_words = _list_label_words(tagger, members, names, probs)
-        left_out = "" if rule is None else _why_left_out(tagger, tokens, rule, names, probs)
+    label_words = () if probs is None else _list_label_words(tagger, members, names, probs)
+    left_out = ""
+    if probs is not None and rule is not None:
+        left_out = _why_left_out(tagger, tokens, rule, names, probs)
     first = members[0]
     return Explanation(
         method=tagger.method,
