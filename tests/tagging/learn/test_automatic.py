@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import setrnn
@@ -14,7 +13,6 @@ from setrnn import Limits
 from setrnn.config import load_config
 from setrnn.data import newsroom
 from setrnn.data.cache import Source
-from setrnn.data.example import Example
 from setrnn.data.prepared import Prepared
 from setrnn.data.read import write_examples
 from setrnn.errors import BusyError, ConfigError, ModelError
@@ -276,31 +274,6 @@ def test_members_with_a_transformer_are_timed_on_their_own_tokens(tmp_path, monk
         tmp_path / "few.jsonl", budget=60, device="cpu", preset="transformer", settings=settings
     )
     assert timed == [True, False]
-
-
-@pytest.fixture
-def train_few(tmp_path, monkeypatch, no_time):
-    """Train on a few documents, given as texts with their labels."""
-    monkeypatch.setenv("SETRNN_CACHE", str(tmp_path / "cache"))
-
-    def run(documents):
-        examples = [Example(str(n), *each, ()) for n, each in enumerate(documents)]
-        write_examples(examples, tmp_path / "few.jsonl")
-        return setrnn.train(tmp_path / "few.jsonl", budget=1, device="cpu", settings=QUICK)
-
-    return run
-
-
-def test_a_model_that_learned_nothing_is_not_silent(train_few, notes):
-    random = np.random.default_rng(0)
-    train_few([(f"word{random.integers(50)} number{n}", (f"l{n % 7}",)) for n in range(160)])
-    assert any("learned little or nothing" in text for text in notes.warnings)
-
-
-@pytest.mark.parametrize(("n_labels", "n_documents"), [(4, 160), (2, 24)])
-def test_few_documents_of_one_label_each_are_enough_for_a_model(train_few, n_labels, n_documents):
-    rows = [(f"topic{n % n_labels} copy{n}", (f"l{n % n_labels}",)) for n in range(n_documents)]
-    assert train_few(rows).tag(["topic1"])[0].labels == ("l1",)
 
 
 @pytest.mark.parametrize("measure", MEASURES)

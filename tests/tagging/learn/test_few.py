@@ -79,8 +79,10 @@ def test_three_documents_give_a_model(train_few, tmp_path):
     assert setrnn.load(tmp_path / "model").tag(["red apple"]) == tagger.tag(["red apple"])
 
 
-def test_one_label_gives_a_model(train_few):
-    assert train_few([(f"word{n}", ("only",)) for n in range(30)]).tag(["x"])[0].labels == ("only",)
+@pytest.mark.parametrize(("n_labels", "n_documents"), [(4, 160), (2, 24), (1, 30)])
+def test_few_documents_of_one_label_each_are_enough_for_a_model(train_few, n_labels, n_documents):
+    rows = [(f"topic{n % n_labels} copy{n}", (f"l{n % n_labels}",)) for n in range(n_documents)]
+    assert train_few(rows).tag([f"topic{n_labels - 1}"])[0].labels == (f"l{n_labels - 1}",)
 
 
 def test_no_label_at_all_is_refused(train_few):

@@ -28,7 +28,11 @@ class Candidate:
     name: str
     method: Method
     config: Config
-    is_pretrained: bool = False
+
+    @property
+    def is_pretrained(self) -> bool:
+        """Whether it reads the tokens of a transformer, not words."""
+        return self.config.encoder.is_pretrained
 
     def by(self, plan: MemberPlan) -> Candidate:
         """Return the same with the numbers of a plan."""
@@ -64,7 +68,7 @@ def list_candidates(asked: Asked, has_texts: bool, is_on_gpu: bool) -> list[Cand
         for kind in kinds:
             method = find_method(kind)
             if pretrained is not None and not number:
-                found.append(Candidate(f"transformer-{kind}", method, pretrained, True))
+                found.append(Candidate(f"transformer-{kind}", method, pretrained))
             name = f"{kind}-{number + 1}" if number else kind
             seed = (words.seed + number) % 2**63
             found.append(Candidate(name, method, replace(words, seed=seed)))

@@ -16,11 +16,11 @@ from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.joint import join_encoders, join_rows, split_rows
 from setrnn.data.text.words import TextEncoder
-from setrnn.errors import ConfigError, list_some
+from setrnn.errors import ConfigError, DataError, list_some
 from setrnn.models.card import note_training
 from setrnn.models.folder import check_model_place
 from setrnn.progress import OnProgress, ignore_progress, log
-from setrnn.systems.candidates import Floats
+from setrnn.systems.candidates import Floats, Ints
 from setrnn.systems.mixture import MixtureSystem, relabel
 from setrnn.systems.mixture_candidates import Weights
 from setrnn.tagging.documents import Batch, Documents, LabelledDocuments, keep_complete, open_unseen
@@ -29,7 +29,6 @@ from setrnn.tagging.learn.mixture_weights import (
     LEAST_TO_FIT,
     can_fit,
     collect,
-    fit_likelihood,
     fit_rules,
     mean_log_likelihood,
 )
@@ -86,6 +85,14 @@ def mix(
     every = join(members)
     documents = open_unseen(every, data, split, on_progress, allow_training_documents)
     batches = list(documents.batches(every))
+    documents.bad_rows.report()
+    n_labels = _count_labels(batches)
+    if not can_fit(n_labels):
+        raise DataError(
+            f"The weights of a mixture need {LEAST_TO_FIT} documents with labels or more, got "
+            f"{np.count_nonzero(n_labels):,}. Give documents that no member was trained on, with "
+            "all their labels."
+        )
     mixture, documents = _fit_mixture(names, members, documents, batches, on_progress)
     before = find_calibration(place)
     if place is not None:
@@ -108,8 +115,9 @@ def mix_members(
     """
     every = join(members, weights)
     batches = list(documents.batches(every))
-    n_labels = [len(each) for batch in keep_complete(batches) for each in batch.labels]
-    if can_fit(np.array(n_labels)):
+    n_labels = _count_labels(batches)
+    if can_fit(n_labels):
+        documents.bad_rows.report()
         mixture, documents = _fit_mixture(names, members, documents, batches, on_progress)
     else:
         if len(members) > 1:
@@ -121,6 +129,11 @@ def mix_members(
         mixture = replace(every, notes=_note_data(members))
         documents = replace(documents, batches=lambda _: iter(batches))
     return calibrate_or_warn(mixture, documents, None, before, on_progress)
+
+
+def _count_labels(batches: Sequence[Batch]) -> Ints:
+    """Return the number of labels of each complete document, (n,)."""
+    return np.array([len(each) for batch in keep_complete(batches) for each in batch.labels])
 
 
 def _fit_mixture(
@@ -135,9 +148,8 @@ def _fit_mixture(
     The batches are the documents in the tokens of all members.
     """
     every = join(members)
-    documents.bad_rows.report()
     outputs = collect(every, list(keep_complete(batches)), on_progress)
-    rules, default = fit_rules(outputs), fit_likelihood(outputs.true_log_probs)
+    default, rules = fit_rules(outputs)
     is_used = np.any([default > 0, *(each.weights > 0 for each in rules.values())], axis=0)
     kept = np.flatnonzero(is_used).tolist()
     weights = Weights(default[kept], {rule: each.weights[kept] for rule, each in rules.items()})

@@ -19,7 +19,6 @@ from scipy.optimize import LinearConstraint, minimize
 from scipy.sparse import vstack
 
 from setrnn.data.ragged import Ragged, even_rows
-from setrnn.errors import DataError
 from setrnn.metrics import LOWER_IS_BETTER, evaluate_sets, indicator_matrices, indicator_matrix
 from setrnn.progress import OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Bools, Floats, Ids, Ints, pack_labels
@@ -103,12 +102,6 @@ def collect(
     assert isinstance(system, MixtureSystem)
     tokens = Ragged.concatenate(batch.tokens for batch in batches)
     label_sets = [names for batch in batches for names in batch.labels]
-    if not can_fit(np.array([len(each) for each in label_sets])):
-        raise DataError(
-            f"The weights of a mixture need {LEAST_TO_FIT} documents with labels or more, got "
-            f"{sum(map(bool, label_sets)):,}. Give documents that no member was trained on, with "
-            "all their labels."
-        )
     most = min(MOST_TO_FIT, max(MOST_PAIRS // len(labels), LEAST_TO_FIT))
     rows = even_rows(len(tokens), most)
     tokens, label_sets = tokens.take(rows), [label_sets[row] for row in rows]
@@ -183,8 +176,11 @@ def mean_log_likelihood(log_probs: Floats, weights: Floats) -> float | None:
     return float(np.maximum(mixed, np.log(LEAST_LIKELIHOOD)).mean())
 
 
-def fit_rules(outputs: Outputs) -> dict[str, FittedRule]:
-    """Fit the weights of each rule that has a measure; rule `set` has those of likelihood."""
+def fit_rules(outputs: Outputs) -> tuple[Floats, dict[str, FittedRule]]:
+    """Return the weights (I,) of maximum likelihood, and those of each rule that has a measure.
+
+    Those of rule `set` follow from the likelihood.
+    """
     I, n = outputs.true_log_probs.shape  # noqa: E741 (the number of members)
     of_labels, documents = outputs.list_label_log_probs()
     parts = [*(~is_out for is_out in draw_folds(n)), np.ones(n, dtype=bool)]
@@ -202,7 +198,7 @@ def fit_rules(outputs: Outputs) -> dict[str, FittedRule]:
             # The first of equals is taken: one member is the fastest.
             tried = {LIKELIHOOD: likely} if name == "set" else {BEST: best, **ways}
             fitted[name] = _fit_rule(scores, parts, tried, best)
-    return fitted
+    return likely[-1], fitted
 
 
 def _fit_rule(

@@ -152,10 +152,10 @@ class Planner:
         seconds = self.left_to_train() - self.start_seconds
         others_follow = len(networks) == 1 and n_groups > 1
         for name, (settings, speed) in networks.items():
-            n_epochs, n_measured = settings.epochs, settings.valid_documents
+            n_measured = settings.valid_documents
             if not is_enough:
                 n_measured = self._fit_measured(speed, n_measured)
-            epoch_seconds = self._time_epoch(speed, n_measured)
+            epoch_seconds, n_epochs = self._time_epoch(speed, n_measured), settings.epochs
             if not is_enough:
                 n_epochs = fit_epochs(n_epochs, epoch_seconds, seconds, others_follow)
             if not n_epochs:
