@@ -44,8 +44,8 @@ from harness import (
     split_numbers,
 )
 from setrnn.config import load_config
-from setrnn.data.batches import even_rows
 from setrnn.data.prepared import Prepared
+from setrnn.data.ragged import even_rows
 from setrnn.data.streaming import prefetch
 from setrnn.methods import find_method
 from setrnn.tagging.learn.data import fit_to_data

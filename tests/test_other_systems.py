@@ -58,7 +58,7 @@ for method in ("br-support", "set-rnn"):  # the second model over the first
 def test_commands_read_and_write_utf8_whatever_the_system_says():
     code = """
 import sys
-from setrnn.cli.app import main
+from setrnn.cli import main
 sys.argv = ["setrnn", "--version"]
 try:
     main()
