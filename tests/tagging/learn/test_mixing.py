@@ -161,6 +161,12 @@ def test_other_labels_are_refused_by_name(taggers, valid):
         setrnn.mix([taggers["br"], other], valid)
 
 
+def test_members_of_one_name_get_distinct_ones(taggers, valid, tmp_path):
+    taggers["br"].save(tmp_path / "br (2)")
+    mixture = setrnn.mix([tmp_path / "br (2)", taggers["br"], taggers["br"]], valid[:60])
+    assert mixture.notes["mixture"]["members"] == ["br (2)", "br", "br (3)"]
+
+
 def test_what_cannot_be_mixed_is_refused(members, mixed, valid):
     with pytest.raises(ConfigError, match="list"):
         setrnn.mix([], valid)

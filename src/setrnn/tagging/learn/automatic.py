@@ -335,8 +335,6 @@ class Automatic:
     def _mix(self) -> Tagger:
         """Mix the members on the valid part; with equal weights if that is too small."""
         trained = [each for each in self.candidates if each.name in self.members]
-        names = [each.name for each in trained]
-        taggers = [self.members[name] for name in names]
         if self.plan.n_mixed is None:
             self.plan.n_mixed = self.planner.count_mixed()
             self._write_plan()
@@ -344,7 +342,8 @@ class Automatic:
         rows = even_rows(self.planner.n_valid, self.plan.n_mixed)
         documents = take_documents(open_documents(data, "valid"), rows)
         before = find_calibration(self.out)
-        mixture = mix_members(names, taggers, documents, before, self.on_progress)
+        by_name = {each.name: self.members[each.name] for each in trained}
+        mixture = mix_members(by_name, documents, before, self.on_progress)
         members = [_describe_member(each, self.members[each.name]) for each in trained]
         is_short = (
             bool(self.left_out)

@@ -113,11 +113,10 @@ def train_on_few(
             trained[each.name] = _train(each, prepared, folds, n_folds, count)
         except DataError as error:  # such as: no document is complete
             left_out[each.name] = str(error).rstrip(".")
-    names, members = list(trained), list(trained.values())
     if not n_folds:
-        return replace(join(members), notes=trained[candidates[0].name].notes), left_out
+        return replace(join([*trained.values()]), notes=trained[candidates[0].name].notes), left_out
     documents = _mark(open_documents(prepared, "train"), folds)
-    mixture = mix_members(names, members, documents, before, on_progress)
+    mixture = mix_members(trained, documents, before, on_progress)
     system = mixture.system
     assert isinstance(system, MixtureSystem)
     whole = [each.whole if isinstance(each, CrossFitted) else each for each in system.systems]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -78,11 +79,11 @@ def mix(
         >>> tagger.tag(["The ski race was cancelled because of the storm."], rule="f1")[0].labels
         ('weather', 'storm')
     """
-    names, members = _open(models, device)
+    members = _open(models, device)
     place = None if out is None else Path(out)
     if place is not None:
         check_model_place(place)
-    every = join(members)
+    every = join([*members.values()])
     documents = open_unseen(every, data, split, on_progress, allow_training_documents)
     batches = list(documents.batches(every))
     documents.bad_rows.report()
@@ -93,7 +94,7 @@ def mix(
             f"{np.count_nonzero(n_labels):,}. Give documents that no member was trained on, with "
             "all their labels."
         )
-    mixture, documents = _fit_mixture(names, members, documents, batches, on_progress)
+    mixture, documents = _fit_mixture(every, members, documents, batches, on_progress)
     before = find_calibration(place)
     if place is not None:
         mixture = mixture.saved_to(place)
@@ -101,24 +102,23 @@ def mix(
 
 
 def mix_members(
-    names: Sequence[str],
-    members: Sequence[Tagger],
+    members: Mapping[str, Tagger],
     documents: LabelledDocuments,
     before: Calibration | None = None,
     on_progress: OnProgress = ignore_progress,
     weights: Weights | None = None,
 ) -> Tagger:
-    """Mix taggers that are known by distinct names, and calibrate the mixture.
+    """Mix taggers, by their names, and calibrate the mixture.
 
     The mixture is calibrated to the targets of the calibration `before`. With too few complete
     documents, it has the given weights, or equal ones.
     """
-    every = join(members, weights)
+    every = join([*members.values()], weights)
     batches = list(documents.batches(every))
     n_labels = _count_labels(batches)
     if can_fit(n_labels):
         documents.bad_rows.report()
-        mixture, documents = _fit_mixture(names, members, documents, batches, on_progress)
+        mixture, documents = _fit_mixture(every, members, documents, batches, on_progress)
     else:
         if len(members) > 1:
             log.info(
@@ -126,7 +126,7 @@ def mix_members(
                 f"{LEAST_TO_FIT} documents with all their labels are needed to weigh the members, "
                 f"and there are {len(n_labels)}."
             )
-        mixture = replace(every, notes=_note_data(members))
+        mixture = replace(every, notes=_note_data([*members.values()]))
         documents = replace(documents, batches=lambda _: iter(batches))
     return calibrate_or_warn(mixture, documents, None, before, on_progress)
 
@@ -137,17 +137,22 @@ def _count_labels(batches: Sequence[Batch]) -> Ints:
 
 
 def _fit_mixture(
-    names: Sequence[str],
-    members: Sequence[Tagger],
+    every: Tagger,
+    members: Mapping[str, Tagger],
     documents: LabelledDocuments,
     batches: Sequence[Batch],
     on_progress: OnProgress,
 ) -> tuple[Tagger, LabelledDocuments]:
     """Return the mixture, not calibrated, and the documents in the tokens of its members.
 
-    The batches are the documents in the tokens of all members.
+    Args:
+        every: the members with any weights.
+        members: the same by their names.
+        documents: documents that no member was trained on.
+        batches: the same in the tokens of all members.
+        on_progress: called with the progress.
     """
-    every = join(members)
+    names, taggers = list(members), list(members.values())
     outputs = collect(every, list(keep_complete(batches)), on_progress)
     default, rules = fit_rules(outputs)
     is_used = np.any([default > 0, *(each.weights > 0 for each in rules.values())], axis=0)
@@ -156,7 +161,7 @@ def _fit_mixture(
     log_probs = outputs.true_log_probs
     left_out = [name for number, name in enumerate(names) if number not in kept]
     described = {
-        "members": list(names),
+        "members": names,
         "left_out": left_out,
         "n_documents": len(outputs.is_label),
         "weights": _round(default),
@@ -169,9 +174,9 @@ def _fit_mixture(
         },
         "split": documents.split,
     }
-    notes = {**_note_data(members), "mixture": described}
-    mixture = replace(join([members[number] for number in kept], weights), notes=notes)
-    own_rules = {each.rule for each in members}
+    notes = {**_note_data(taggers), "mixture": described}
+    mixture = replace(join([taggers[number] for number in kept], weights), notes=notes)
+    own_rules = {each.rule for each in taggers}
     if len(own_rules) == 1:
         mixture = replace(mixture, rule=own_rules.pop())
     if left_out:
@@ -195,33 +200,32 @@ def _note_data(members: Sequence[Tagger]) -> dict[str, Any]:
     return {"data": members[0].notes.get("data"), "n_documents": n_documents, **note_training()}
 
 
-def _open(models: Sequence[str | Path | Tagger], device: str) -> tuple[list[str], list[Tagger]]:
-    """Load the models; return their names, which are distinct, and their taggers."""
+def _open(models: Sequence[str | Path | Tagger], device: str) -> dict[str, Tagger]:
+    """Load the models; return them by distinct names."""
     if isinstance(models, str | Path | Tagger) or not models:
         raise ConfigError("models must be a list of model folders or taggers.")
-    names: list[str] = []
-    taggers: list[Tagger] = []
+    members: dict[str, Tagger] = {}
     for model in models:
         name, tagger = open_model(model, device)
         if tagger.members:
             raise ConfigError(f"{name} is a mixture. Give its members instead.")
-        same = sum(each == name or each.startswith(f"{name} (") for each in names)
-        names.append(f"{name} ({same + 1})" if same else name)
-        taggers.append(tagger)
-    _check_labels(names, taggers)
-    return names, taggers
+        names = chain([name], (f"{name} ({number})" for number in count(2)))
+        members[next(each for each in names if each not in members)] = tagger
+    _check_labels(members)
+    return members
 
 
-def _check_labels(names: Sequence[str], taggers: Sequence[Tagger]) -> None:
+def _check_labels(members: Mapping[str, Tagger]) -> None:
     """Raise ConfigError if the models do not have the same labels."""
-    first = set(taggers[0].labels.names)
-    for name, tagger in zip(names, taggers, strict=True):
+    first_name, *_ = members
+    first = set(members[first_name].labels.names)
+    for name, tagger in members.items():
         own = set(tagger.labels.names)
         if own == first:
             continue
         parts = [
             f"only {who} has {list_names(only)}"
-            for who, only in ((names[0], first - own), (name, own - first))
+            for who, only in ((first_name, first - own), (name, own - first))
             if only
         ]
         raise ConfigError(

@@ -221,12 +221,9 @@ class _FurtherTraining:
             found = self._update_member(*member)
             if found is not None:
                 updated[member.name] = found
-        names, members = list(updated), list(updated.values())
         documents = _open_valid(self.merged, ["old", "new"])
-        weights = before.system.weights if len(members) == len(before.members) else None
-        mixed = mix_members(
-            names, members, documents, before.calibration, self.on_progress, weights
-        )
+        weights = before.system.weights if len(updated) == len(before.members) else None
+        mixed = mix_members(updated, documents, before.calibration, self.on_progress, weights)
         n_documents = self.prepared[0].description["n_documents"]["train"]
         own = {"data": _name_data(before, self.merged), "n_documents": n_documents}
         return replace(mixed, notes=mixed.notes | own)
