@@ -9,6 +9,7 @@ from importlib import import_module
 import pytest
 import typer
 
+from setrnn.cli import main
 from setrnn.cli.app import COMMANDS
 
 LISTED = """
@@ -27,6 +28,16 @@ def test_the_help_line_of_a_command_is_the_first_of_its_docstring(name):
     found, line = getattr(import_module(f"setrnn.cli.{name}"), name), COMMANDS[name]
     is_group = isinstance(found, typer.Typer)
     assert line == (found.info.help if is_group else inspect.getdoc(found).splitlines()[0])
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["predict", "--help"], ["data", "--help"]])
+def test_the_help_shows_no_type_behind_flags(arguments, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["setrnn", *arguments])
+    with pytest.raises(SystemExit, match="0"):
+        main()
+    found = capsys.readouterr().out
+    assert "--help" in found
+    assert "bool" not in found
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["no-such-command"]])
@@ -69,6 +80,7 @@ def test_an_interrupted_import_ends_the_command_in_one_line(library, tmp_path):
 
 HELPED = """
 import sys
+from setrnn.cli import main
 from setrnn.cli import main
 from setrnn.cli.app import COMMANDS
 parts = [["data", name] for name in ("info", "convert", "split", "prepare")]

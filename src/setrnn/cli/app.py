@@ -53,6 +53,19 @@ class LazyGroup(TyperGroup):
         name, command, rest = super().resolve_command(ctx, args)
         return name, load_command(name) if name in COMMANDS else command, rest
 
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401
+        """List the general options."""
+        found = super().get_params(ctx)
+        clear_flags(found)
+        return found
+
+
+def clear_flags(options: list[Any]) -> None:
+    """Let the help show no type behind options that take no value."""
+    for each in options:
+        if getattr(each, "is_flag", False):
+            each.metavar = ""
+
 
 def load_command(name: str) -> Any:  # noqa: ANN401 (a click command)
     """Import a command by its name."""
@@ -71,6 +84,7 @@ def load_command(name: str) -> Any:  # noqa: ANN401 (a click command)
     for each in (command, *getattr(command, "commands", {}).values()):
         # Paragraphs are wrapped by the terminal, not where the lines of a docstring end.
         each.help = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(each.help or ""))
+        clear_flags(each.get_params(typer.Context(each)))
     return command
 
 
