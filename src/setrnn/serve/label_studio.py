@@ -18,8 +18,7 @@ from setrnn.errors import DataError
 from setrnn.serve.batching import Work
 from setrnn.serve.problems import ProblemError, shorten
 from setrnn.serve.registry import ServedModel
-from setrnn.serve.requests import JsonRoute
-from setrnn.serve.routes import NO_LIMITS, process, service_of
+from setrnn.serve.routes import NO_LIMITS, JsonRoute, process, service_of
 from setrnn.systems.limits import Limits
 
 HEALTH = "/health"

@@ -15,7 +15,8 @@ from setrnn.errors import ConfigError, SetRNNError, nearest_name
 from setrnn.models.folder import read_version
 from setrnn.models.hub import open_place
 from setrnn.progress import log
-from setrnn.serve.answers import (
+from setrnn.serve.problems import ProblemError
+from setrnn.serve.schema import (
     AnsweringModel,
     CompleteAnswer,
     ExplainAnswer,
@@ -25,7 +26,6 @@ from setrnn.serve.answers import (
     ModelCard,
     TaggedText,
 )
-from setrnn.serve.problems import ProblemError
 from setrnn.systems.limits import Limits
 from setrnn.tagging.explain import why_not_explained
 from setrnn.tagging.inputs import Document

@@ -1,15 +1,103 @@
-"""The answers of the API: the library's own dataclasses with what the service adds to them.
+"""The requests and the answers of the API: pydantic checks, describes and writes their fields.
 
-Pydantic writes and describes them by their types and docstrings.
+The answers are the library's own dataclasses with what the service adds to them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Any
 
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from setrnn.systems.rules import RULES
 from setrnn.tagging.explanation import Explanation
 from setrnn.tagging.prediction import Completion, Prediction
 from setrnn.tagging.trust.acceptance import Acceptance
+
+MAX_TOP = 50  # that a request may ask for
+MAX_LABELS = 1_000  # that a request may name
+MAX_NAME = 1_000  # characters of a label, a feature, a model or a rule
+
+
+def _accept_whole_float(value: Any) -> Any:  # noqa: ANN401 (whatever was sent)
+    """Read 3.0 as 3, as JSON does."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
+# Lists stop at the first error: there may be a million.
+Names = Annotated[list[Name], Field(max_length=MAX_LABELS, fail_fast=True)]
+Top = Annotated[int, Field(ge=1, le=MAX_TOP), BeforeValidator(_accept_whole_float)]
+Count = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_accept_whole_float)]
+ModelName = Annotated[Name | None, Field(description="The model's name; null: the first model.")]
+RuleName = Annotated[
+    Name | None,
+    Field(
+        description="The prediction rule; null: the model's own. GET /v1/models lists the rules "
+        "of each model.",
+        json_schema_extra={"enum": [*RULES, None]},
+    ),
+]
+
+
+class _Request(BaseModel):
+    """A request: values of another type are refused, not converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    model: ModelName = None
+
+
+class _DocumentRequest(_Request):
+    """A request about one document."""
+
+    text: str = Field(description="The document.")
+    features: Names | None = Field(None, description="The document's features.")
+
+
+class TagRequest(_Request):
+    """Texts to tag."""
+
+    texts: list[str] = Field(min_length=1, fail_fast=True, description="The documents.")
+    rule: RuleName = None
+    top: Top = Field(1, description="How many sets to return: the predicted one and alternatives.")
+    require: Names = Field([], description="Labels that every set must contain.")
+    forbid: Names = Field([], description="Labels that no set may contain.")
+    min_labels: Count | None = Field(None, description="The fewest labels of a set.")
+    max_labels: Count | None = Field(None, description="The most labels of a set.")
+    closed: bool | None = Field(
+        None,
+        description="Whether each label of a set brings those above it in the model's hierarchy; "
+        "null: as the labels that the model was trained on.",
+    )
+    features: Annotated[list[Names], Field(fail_fast=True)] | None = Field(
+        None, description="The features of each document, if the model was trained with features."
+    )
+    marginals: bool = Field(False, description="Whether to return p(label | text) too.")
+    calibrated: bool = Field(
+        True, description="Whether to return calibrated probabilities if the model has them."
+    )
+
+
+class CompleteRequest(_DocumentRequest):
+    """A text with some known labels."""
+
+    present: Names = Field([], description="Labels known to be right.")
+    absent: Names = Field([], description="Labels known to be wrong.")
+    top: Top = Field(3, description="How many sets to return.")
+
+
+class ExplainRequest(_DocumentRequest):
+    """A text whose labels to explain."""
+
+    rule: RuleName = None
+    labels: Names | None = Field(
+        None,
+        description="The set to explain instead of the predicted one; [] is the empty set. Cannot "
+        "be combined with a rule.",
+    )
+    top: Top = Field(12, description="How many sequences to return, at most the beam width.")
 
 
 @dataclass(frozen=True)
