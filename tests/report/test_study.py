@@ -9,7 +9,8 @@ from made_comparison import made_comparison
 from setrnn.comparison.records import GIVEN, Failure, Record, TestResults
 from setrnn.metrics import MEASURES
 from setrnn.report.page import write_answer
-from setrnn.report.study import RULE_FOR, Study
+from setrnn.report.study import Study
+from setrnn.systems.rules import rule_for
 
 FAILURE = Failure("DivergedError", "The loss is not a number.")
 
@@ -67,7 +68,7 @@ def test_each_measure_has_the_rule_made_for_it_or_that_of_added_predictions():
     study = Study.of(comparison, [*records, added(comparison)])
     for measure in MEASURES:
         rules = {name: entry.rule for name, entry in study.by_rule_for(measure).items()}
-        assert rules == {"set-rnn": RULE_FOR[measure], "theirs": GIVEN}
+        assert rules == {"set-rnn": rule_for(measure), "theirs": GIVEN}
 
 
 def test_the_answer_names_the_best_system_and_whether_that_is_sure():

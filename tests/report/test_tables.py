@@ -14,7 +14,7 @@ from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES
 from setrnn.report.scores import TRUE_SET, hierarchy_table, unseen_sets_table
-from setrnn.report.study import RULE_FOR, Study
+from setrnn.report.study import Study
 from setrnn.report.table import Estimate
 from setrnn.report.tables import (
     calibration_table,
@@ -24,6 +24,7 @@ from setrnn.report.tables import (
     set_sums_table,
 )
 from setrnn.systems.registry import find_system
+from setrnn.systems.rules import rule_for
 
 NAMES = {"best-rules", "rules", "unseen-sets", "set-sums", "labels", "calibration", "objectives"}
 NAMES |= {"systems", "differences", "costs", "data"}
@@ -63,7 +64,7 @@ def test_scores_and_marks_are_those_of_the_statistics(study, tables):
         for measure, shown in MEASURES.items():
             entries = entries_for(measure)
             standing = study.draws.standing(list(entries.values()), measure)
-            header = shown if table == "systems" else f"{shown} (rule {RULE_FOR[measure]})"
+            header = shown if table == "systems" else f"{shown} (rule {rule_for(measure)})"
             for name, entry in entries.items():
                 cell = row_of(tables[table], name)[header]
                 assert cell.value == study.draws.mean(entry, measure)

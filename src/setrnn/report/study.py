@@ -15,6 +15,7 @@ from setrnn.comparison.records import Comparison, LabelSets, Record, TestResults
 from setrnn.comparison.statistics import DRAWS, Bootstrap, Entry, bootstrap
 from setrnn.methods import METHODS
 from setrnn.metrics import document_f1, f1_by_label, indicator_matrix
+from setrnn.systems.rules import rule_for
 
 if TYPE_CHECKING:
     from setrnn.metrics import Sparse
@@ -27,14 +28,6 @@ CLASSICAL = tuple(name for name, method in METHODS.items() if method.family == "
 RECURRENT = tuple(
     name for name, method in METHODS.items() if method.is_network and method.is_in_paper
 )
-# The prediction rule for each measure.
-RULE_FOR = {
-    "instance_f1": "f1",
-    "label_f1": "label-f1",
-    "micro_f1": "micro-f1",
-    "subset_accuracy": "set",
-    "hamming_loss": "hamming",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +147,7 @@ class Study:
 
     def by_rule_for(self, measure: str) -> dict[str, Entry]:
         """Return each system by the rule for a measure, or by the rule of added predictions."""
-        rule = RULE_FOR[measure]
+        rule = rule_for(measure)
         return {
             name: Entry(name, rule if system.has(rule) else system.own_rule)
             for name, system in self.systems.items()

@@ -21,8 +21,9 @@ from setrnn.config import flatten
 from setrnn.errors import DataError
 from setrnn.metrics import MEASURES
 from setrnn.report.findings import Finding
-from setrnn.report.study import CLASSICAL, RULE_FOR, Study
+from setrnn.report.study import CLASSICAL, Study
 from setrnn.report.wording import format_score
+from setrnn.systems.rules import rule_for
 
 SUMMARY = "summary.json"
 TOLERANCE, N_ERRORS, UNKNOWN_DEVIATION = 0.005, 3, 0.01
@@ -200,7 +201,7 @@ def _list_scores(summary: Summary) -> Iterator[tuple[str, str, str]]:
     for system, by_rule in summary["scores"].items():
         own = summary["own_rules"].get(system)
         pairs = [(own, measure) for measure in MEASURES]
-        pairs += [(rule, measure) for measure, rule in RULE_FOR.items() if rule != own]
+        pairs += [(rule_for(each), each) for each in MEASURES if rule_for(each) != own]
         for rule, measure in pairs:
             if measure in by_rule.get(rule, {}):
                 yield system, rule, measure

@@ -22,9 +22,10 @@ from setrnn.report.scores import (
     systems_table,
     unseen_sets_table,
 )
-from setrnn.report.study import RULE_FOR, Study
+from setrnn.report.study import Study
 from setrnn.report.table import Column, Estimate, Table, Value
 from setrnn.report.wording import format_decimal, format_probability
+from setrnn.systems.rules import rule_for
 from setrnn.tagging.trust.acceptance import fit_acceptance
 
 Found = Mapping[str, Any]  # a sequence or a set of an explained document
@@ -66,8 +67,10 @@ def main_table(study: Study) -> Table:
     """Make the table to choose a system by: each measure by the rule made for it, and costs."""
     costs = [column for column in cost_columns(study) if column.header in SHOWN_COSTS]
     *scores, hamming = (
-        score_column(study, measure, study.by_rule_for(measure), f"{shown} (rule {rule})")
-        for (measure, shown), rule in zip(MEASURES.items(), RULE_FOR.values(), strict=True)
+        score_column(
+            study, measure, study.by_rule_for(measure), f"{shown} (rule {rule_for(measure)})"
+        )
+        for measure, shown in MEASURES.items()
     )
     return Table(
         name=MAIN,
