@@ -8,7 +8,7 @@ import pytest
 from made_comparison import made_comparison
 from setrnn.errors import DataError
 from setrnn.report.study import Study
-from setrnn.report.summary import find_drift, read_summary, summarise_scores
+from setrnn.report.summary import find_drift, read_summary, summarise
 
 METHODS = ("br", "seq2seq-rnn", "set-rnn")
 
@@ -16,7 +16,7 @@ METHODS = ("br", "seq2seq-rnn", "set-rnn")
 @pytest.fixture(scope="module")
 def stored():
     comparison, records = made_comparison(METHODS, 3, n_documents=150)
-    scores = summarise_scores(Study.of(comparison, records, n_draws=99))
+    scores = summarise(Study.of(comparison, records, n_draws=99))
     return {**scores, "setups": {"config": {"common": {"training.epochs": "20"}}}}
 
 

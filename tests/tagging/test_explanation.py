@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from setrnn.data.batches import make_batch
 from setrnn.errors import ConfigError, DataError
-from setrnn.report.explanation_page import render_page
+from setrnn.report.html import render_explanation
 from setrnn.tagging.explain import explain_tokens
 
 TEXT = "Velmara to borrow 3,200.5 million more\nThe draft budget of Qqxzville, in 2024, shows it."
@@ -184,7 +184,7 @@ def test_words_beyond_the_limit_are_said_to_be_cut(taggers):
     cut = [word.text for word in found.with_fate("cut")]
     assert cut == ["and", "the", "deficit", "of", "Velmara", "here"]
     assert any("first 3 that" in note for note in found.reading_notes())
-    page = render_page(found)
+    page = render_explanation(found)
     assert '<span class="cut" title="not read">and the deficit of Velmara &lt;here</span>' in page
 
 
@@ -195,7 +195,7 @@ def test_a_text_without_words_is_explained(recurrent, text):
     assert all(step.weights == () for step in found.steps)
     assert "nothing to read" in found.reading_notes()[0]
     assert found.predicted.labels == recurrent.tag([text])[0].labels
-    assert "There are no words." in render_page(found)
+    assert "There are no words." in render_explanation(found)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_the_page_shows_a_nasty_text_as_it_is(taggers):
     names = (*tagger.labels.names[:-1], label)
     nasty = replace(tagger, labels=replace(tagger.labels, names=names))
     found = nasty.explain(NASTY, (NASTY,), labels=[label])
-    page = render_page(found)
+    page = render_explanation(found)
     assert page.encode()
     assert NASTY.replace("\ud83d", "?") in unescape(page)
     assert page.count("<script") == page.count("</script") == 2, "no script but the page's own"
@@ -237,7 +237,7 @@ def test_the_page_shows_a_nasty_text_as_it_is(taggers):
 
 
 def test_the_page_needs_nothing_from_elsewhere(taggers):
-    page = render_page(taggers["set-rnn"].explain(TEXT, ("money",)))
+    page = render_explanation(taggers["set-rnn"].explain(TEXT, ("money",)))
     assert not re.search(r"https?:|//\w|@import|url\(", page.replace("// Lights", ""))
     assert not re.search(r"<(?:link|img|iframe|object|base)\b|\s(?:src|href|srcset|action)=", page)
     assert "default-src 'none'" in page

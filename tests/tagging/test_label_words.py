@@ -18,7 +18,7 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError
 from setrnn.methods import METHODS
-from setrnn.report.explanation_page import render_page
+from setrnn.report.html import render_explanation
 from setrnn.systems.mixture import relabel
 from setrnn.systems.mixture_candidates import Weights
 from setrnn.tagging.learn.mix import join
@@ -147,7 +147,7 @@ def test_a_given_set_of_independent_labels_has_its_product(taggers, n_labels):
     (one,) = found.sets
     assert one.probability == pytest.approx(np.where(is_in, probs, 1 - probs).prod(), rel=1e-3)
     assert [each.label for each in found.label_words if each.is_in_set] == list(names)
-    assert render_page(found)
+    assert render_explanation(found)
 
 
 def test_a_transformer_is_explained_by_words(transformer):
@@ -164,7 +164,7 @@ def test_a_transformer_is_explained_by_words(transformer):
     notes = " ".join(found.reading_notes())
     assert "2 stop words read" in notes
     assert ("attention of the steps" in notes) == bool(found.steps)
-    page = unescape(render_page(found))
+    page = unescape(render_explanation(found))
     assert all(word in page for word in found.read)
     long = transformer.explain("raining " * 60)
     assert len(long.with_fate("cut")) > 20
@@ -237,7 +237,7 @@ def test_the_steps_of_a_mixture_are_those_of_its_recurrent_member(taggers, test_
         assert sequences == [(each.labels, each.probability) for each in by_member]
         sets = {each.name: {*each.labels} for each in found.sets}
         assert all(sets[each.set] == {*each.labels} for each in found.sequences)
-    page = unescape(render_page(found))
+    page = unescape(render_explanation(found))
     assert "by its member set-rnn" in page
     without = join([taggers["br"], taggers["sigmoid"]]).explain(TEXT)
     assert (without.member, without.steps, without.sequences) == ("", (), ())
@@ -340,7 +340,7 @@ def test_a_left_out_label_of_higher_probability_is_explained(taggers, test_texts
         expected = [wanted, found.predicted.probability]
         assert [*map(float, chances.groups())] == pytest.approx(expected, rel=0.01)
         assert ("does not choose by" in found.left_out) == (expected[0] > expected[1])
-        assert found.left_out in unescape(render_page(found))
+        assert found.left_out in unescape(render_explanation(found))
         assert found.to_dict()["left_out"] == found.left_out
     assert n_explained
     assert tagger.explain(text, labels=own).left_out == "", "this set was not predicted"

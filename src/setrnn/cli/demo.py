@@ -24,7 +24,7 @@ from setrnn.data.disk import whole_file
 from setrnn.data.example import Example
 from setrnn.data.statistics import dataset_statistics
 from setrnn.errors import StoppedError
-from setrnn.report.explanation_page import render_page
+from setrnn.report.html import render_explanation
 
 if TYPE_CHECKING:
     from setrnn.tagging.prediction import Prediction
@@ -90,7 +90,7 @@ def demo(
     _title("6. Three documents and the probabilities of labels", f'predict {model} --text "..."')
     explained = _show_documents(tagger, parts["test"])
     with whole_file(out / PAGE) as file:
-        file.write(render_page(tagger.explain(explained.text, explained.features)).encode())
+        file.write(render_explanation(tagger.explain(explained.text, explained.features)).encode())
     _title("7. What next")
     program = "setrnn" if which("setrnn") else sys.argv[0]
     for what, how in NEXT.items():

@@ -58,10 +58,10 @@ def explain(
     content = sys.stdin.read() if text == "-" else text
     explanation = tagger.explain(content, names, top, rule, [] if no_label else label or None)
     if html is not None:
-        from setrnn.report.explanation_page import render_page
+        from setrnn.report.html import render_explanation
 
         with whole_file(html) as file:
-            file.write(render_page(explanation).encode())
+            file.write(render_explanation(explanation).encode())
     if json is not None:
         write_json(json, explanation.to_dict())
     _show(explanation)

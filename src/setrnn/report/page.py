@@ -15,11 +15,11 @@ from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES
 from setrnn.report.drawing import in_page_colours
 from setrnn.report.figures import Figure
+from setrnn.report.html import render
 from setrnn.report.study import Study
 from setrnn.report.summary import SETTINGS, split_settings
 from setrnn.report.table import Table
 from setrnn.report.tables import MAIN
-from setrnn.report.templates import render
 from setrnn.report.wording import (
     format_documents,
     format_duration,

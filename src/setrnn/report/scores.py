@@ -97,12 +97,6 @@ def systems_table(study: Study) -> Table:
     )
 
 
-def joint_table(names: Sequence[str], columns: Sequence[Column]) -> Table:
-    """Put the systems of several datasets side by side."""
-    title = "Systems on several datasets"
-    return Table("joint-systems", title, OWN, [NAME, *columns], names)
-
-
 def joint_systems_table(studies: Sequence[Study]) -> Table:
     """Put the systems of several comparisons side by side, each by its own rule."""
     columns = [
@@ -111,7 +105,8 @@ def joint_systems_table(studies: Sequence[Study]) -> Table:
         for measure in ("instance_f1", "label_f1", "micro_f1")
     ]
     names = dict.fromkeys(name for study in studies for name in study.names)
-    return joint_table(list(names), columns)
+    title = "Systems on several datasets"
+    return Table("joint-systems", title, OWN, [NAME, *columns], list(names))
 
 
 def rules_table(study: Study) -> Table:

@@ -69,23 +69,10 @@ def _format_setting(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def summarise(study: Study, findings: Sequence[Finding], caveats: Sequence[str]) -> dict[str, Any]:
-    """Return the report's numbers and findings as plain values."""
-    comparison = study.comparison
-    return {
-        "setrnn": __version__,
-        **summarise_scores(study),
-        "synthetic": comparison.synthetic,
-        "valid_is_cut": comparison.valid_is_cut,
-        "commands": list(comparison.commands),
-        "setups": {field: split_settings(study.records, field) for field in SETTINGS},
-        "papers_findings": [asdict(each) for each in findings],
-        "caveats": list(caveats),
-    }
-
-
-def summarise_scores(study: Study) -> dict[str, Any]:
-    """Return every number of a comparison as plain values: scores, intervals, p-values, costs."""
+def summarise(
+    study: Study, findings: Sequence[Finding] = (), caveats: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return all of a report as plain values: scores, intervals, p-values, costs, findings."""
     comparison, draws, own = study.comparison, study.draws, study.own()
     entries = list(own.values())
     scores: dict[str, dict[str, Any]] = {}
@@ -98,6 +85,7 @@ def summarise_scores(study: Study) -> dict[str, Any]:
             for measure in MEASURES
         }
     return {
+        "setrnn": __version__,
         "data": comparison.data,
         "data_hash": comparison.data_hash,
         "n_documents": dict(comparison.n_documents),
@@ -124,6 +112,12 @@ def summarise_scores(study: Study) -> dict[str, Any]:
         },
         "costs": {each.name: asdict(each.costs) for each in study.records if each.costs},
         "failures": {each.name: asdict(each.failure) for each in study.records if each.failure},
+        "synthetic": comparison.synthetic,
+        "valid_is_cut": comparison.valid_is_cut,
+        "commands": list(comparison.commands),
+        "setups": {field: split_settings(study.records, field) for field in SETTINGS},
+        "papers_findings": [asdict(each) for each in findings],
+        "caveats": list(caveats),
     }
 
 

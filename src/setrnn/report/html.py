@@ -1,12 +1,17 @@
-"""The explanation of one prediction as one HTML file: it needs no network, and prints."""
+"""HTML pages from templates, and the page that explains one prediction."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
 from setrnn.data.text.alignment import AS_NUMBER, AS_UNKNOWN, CUT
-from setrnn.report.templates import render
+from setrnn.report.wording import format_probability
 
 if TYPE_CHECKING:
     from setrnn.tagging.explanation import Explanation
@@ -18,13 +23,42 @@ _NOTES = {AS_UNKNOWN: "unknown to the model", AS_NUMBER: "read as a number"}
 Piece = tuple[str, str, int | None, str]
 
 
-def render_page(explanation: Explanation) -> str:
-    """Return the whole page.
+def render(template: str, **values: object) -> str:
+    """Render a template; every value is escaped unless it is `Markup`.
+
+    The page contains its styles and scripts, and its policy forbids loading anything else.
+    """
+    return _environment().get_template(template).render(values)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("setrnn.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    environment.filters["probability"] = format_probability
+    environment.globals["asset"] = _read_asset
+    return environment
+
+
+def _read_asset(name: str) -> Markup:
+    """Return a style or a script, to be inserted as it is."""
+    return Markup(files("setrnn.report").joinpath("templates", name).read_text(encoding="utf-8"))
+
+
+def render_explanation(explanation: Explanation) -> str:
+    """Return the explanation of one prediction as one file: it needs no network, and prints.
 
     Example:
         >>> import setrnn
         >>> tagger = setrnn.load("model")  # doctest: +SKIP
-        >>> page = render_page(tagger.explain("The striker scored twice."))  # doctest: +SKIP
+        >>> page = render_explanation(tagger.explain("The striker scored twice."))  # doctest: +SKIP
     """
     labels = ", ".join(explanation.predicted.labels) or "no label"
     n_words = len(explanation.read) - len(explanation.features)
