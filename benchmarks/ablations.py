@@ -19,7 +19,7 @@ from typing import Any
 import setrnn
 from harness import add_settings, make_parser, print_head, print_row, save
 from setrnn.comparison.records import Comparison, Record, load_records
-from setrnn.comparison.statistics import LEVEL, Entry, bootstrap, holm
+from setrnn.comparison.statistics import LEVEL, Bootstrap, Entry, holm
 from setrnn.systems.rules import rule_for
 
 DEFAULT = "default"
@@ -99,7 +99,7 @@ def compare_variants(folder: Path) -> list[dict[str, Any]]:
     names = [name for name in VARIANTS if (folder / name / "comparison.json").is_file()]
     comparison = Comparison.load(folder / DEFAULT)
     records = [each for name in names for each in _read(folder / name, name)]
-    draws = bootstrap(comparison, records)
+    draws = Bootstrap(comparison, records)
     rows = []
     for method in (*NETWORK, *CLASSICAL):
         known = {entry.system for entry in draws.entries}

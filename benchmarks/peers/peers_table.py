@@ -20,7 +20,7 @@ from pathlib import Path
 from choose_sets import MEASURES
 
 from setrnn.comparison.records import GIVEN, Comparison, Record, load_records, order_systems
-from setrnn.comparison.statistics import DRAWS, LEVEL, Bootstrap, Entry, bootstrap, holm
+from setrnn.comparison.statistics import DRAWS, LEVEL, Bootstrap, Entry, holm
 from setrnn.errors import SetRNNError
 from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES as NAMES
@@ -118,7 +118,7 @@ def make_tables(folder: Path, n_draws: int) -> Mapping[str, str]:
             f"{folder} has no rows of other tools: run.py --compare {folder} adds them."
         )
     named = {find_entry(row, measure).system for row in rows for measure in MEASURES}
-    draws = bootstrap(comparison, [each for each in records if each.method in named], n_draws)
+    draws = Bootstrap(comparison, [each for each in records if each.method in named], n_draws)
     return {
         f"{comparison.data} scores": scores_table(draws, rows),
         f"{comparison.data} winners": winners_table(draws, rows),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from setrnn.comparison.records import Comparison, Record, TestResults
-from setrnn.comparison.statistics import Entry, bootstrap
+from setrnn.comparison.statistics import Bootstrap, Entry
 
 A, B, C = (Entry(system, "set") for system in "abc")
 
@@ -43,4 +43,4 @@ def right_or_not(**systems):
 
 
 def drawn_accuracy(draws=199, seed=0, **systems):
-    return bootstrap(*right_or_not(**systems), draws=draws, seed=seed)
+    return Bootstrap(*right_or_not(**systems), n_draws=draws, seed=seed)

@@ -9,14 +9,14 @@ from small_comparisons import A, B, comparison_of, drawn_accuracy, record_of
 
 from made_comparison import made_comparison
 from setrnn.comparison.records import Failure, Record, TestResults
-from setrnn.comparison.statistics import Entry, bootstrap, estimate_documents
+from setrnn.comparison.statistics import Bootstrap, Entry, estimate_documents
 from setrnn.errors import DataError
 from setrnn.metrics import MEASURES, evaluate_sets, indicator_matrix
 
 
 def test_scores_are_those_of_evaluate_sets():
     comparison, records = made_comparison(n_documents=60)
-    made = bootstrap(comparison, records, draws=99)
+    made = Bootstrap(comparison, records, n_draws=99)
     for record in records:
         for rule, sets in record.test.predicted.items():
             expected = evaluate_sets(
@@ -34,7 +34,7 @@ def test_a_draw_measures_the_documents_drawn():
     sets = [np.flatnonzero(row).tolist() for row in random.random((80, 3)) < 0.5]
     predicted = [np.flatnonzero(row).tolist() for row in random.random((80, 3)) < 0.4]
     comparison = comparison_of(sets, 3)
-    made = bootstrap(comparison, [record_of("a", predicted)], draws=99)
+    made = Bootstrap(comparison, [record_of("a", predicted)], n_draws=99)
     ((weights, _),) = made._documents._blocks()  # fewer draws than a block has
     assert weights.shape == (80, 99)
     assert (weights.sum(axis=0) == 80).all()
@@ -77,7 +77,7 @@ def test_the_interval_of_label_f1_is_not_low_where_labels_are_rare():
         true = random.random((200, 40)) < 0.01
         truth = [np.flatnonzero(row).tolist() for row in true]
         sets = [np.flatnonzero(row).tolist() for row in true & (random.random((200, 40)) < 0.6)]
-        made = bootstrap(comparison_of(truth, 40), [record_of("a", sets)], draws=199, seed=seed)
+        made = Bootstrap(comparison_of(truth, 40), [record_of("a", sets)], n_draws=199, seed=seed)
         summary = made.summary(A, "label_f1")
         scores.append(summary.mean)
         intervals.append((summary.low, summary.high))
@@ -161,7 +161,7 @@ def test_rules_of_a_system_are_compared_on_the_same_runs():
         )
         for seed, n in enumerate(n_right)
     ]
-    made = bootstrap(comparison_of([[0]] * 110, 2), records, draws=199)
+    made = Bootstrap(comparison_of([[0]] * 110, 2), records, n_draws=199)
     assert made.difference(Entry("a", "f1"), A, "subset_accuracy").low > 0
 
 
@@ -190,7 +190,7 @@ def test_the_order_of_documents_labels_and_records_changes_nothing():
         )
         for record in reversed(records)
     ]
-    first, second = bootstrap(comparison, records, 99), bootstrap(other, moved_records, 99)
+    first, second = Bootstrap(comparison, records, 99), Bootstrap(other, moved_records, 99)
     a, b = Entry("set-rnn", "f1"), Entry("br", "set")
     for measure in MEASURES:
         one, two = first.summary(a, measure), second.summary(a, measure)
@@ -201,9 +201,9 @@ def test_the_order_of_documents_labels_and_records_changes_nothing():
 def test_a_seed_repeats_the_draws_and_another_changes_them():
     made = made_comparison(("set-rnn",), n_documents=60)
     entry = Entry("set-rnn", "set")
-    same = [bootstrap(*made, draws=99, seed=3).summary(entry, "label_f1") for _ in range(2)]
+    same = [Bootstrap(*made, n_draws=99, seed=3).summary(entry, "label_f1") for _ in range(2)]
     assert same[0] == same[1]
-    assert bootstrap(*made, draws=99, seed=4).summary(entry, "label_f1") != same[0]
+    assert Bootstrap(*made, n_draws=99, seed=4).summary(entry, "label_f1") != same[0]
 
 
 def test_failed_runs_are_left_out():
@@ -214,10 +214,10 @@ def test_failed_runs_are_left_out():
         else record
         for record in records
     ]
-    made = bootstrap(comparison, failed, draws=99)
+    made = Bootstrap(comparison, failed, n_draws=99)
     assert {entry.system for entry in made.entries} == {"set-rnn"}
     assert made.summary(Entry("set-rnn", "set"), "micro_f1").n_seeds == 2
-    nothing = bootstrap(comparison, failed[:1], draws=99)
+    nothing = Bootstrap(comparison, failed[:1], n_draws=99)
     assert nothing.entries == ()
     with pytest.raises(DataError, match="no run succeeded"):
         nothing.standing([], "micro_f1")
@@ -225,7 +225,7 @@ def test_failed_runs_are_left_out():
 
 def test_predictions_of_other_documents_are_refused():
     with pytest.raises(DataError, match=r"Run 'a-0' has 3 predictions .* 4 test documents"):
-        bootstrap(comparison_of([[0]] * 4, 1), [record_of("a", [[0]] * 3)])
+        Bootstrap(comparison_of([[0]] * 4, 1), [record_of("a", [[0]] * 3)])
 
 
 def test_so_many_documents_show_the_difference_with_a_chance_of_80_percent():

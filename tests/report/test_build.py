@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from made_comparison import made_comparison
-from setrnn.comparison.statistics import Entry, bootstrap
+from setrnn.comparison.statistics import Bootstrap, Entry
 from setrnn.errors import DataError
 from setrnn.report.build import build_report
 
@@ -144,7 +144,7 @@ def test_comparisons_side_by_side_share_a_table(tmp_path, without_figures):
     with (one / "report" / "tables" / "joint-systems.csv").open(encoding="utf-8") as stream:
         rows = {row["system"]: row for row in csv.DictReader(stream)}
     for comparison, records, name in ((*first, "made-up"), (*second, "elsewhere")):
-        expected = bootstrap(comparison, records).summary(Entry("br", "set"), "label_f1").mean
+        expected = Bootstrap(comparison, records).summary(Entry("br", "set"), "label_f1").mean
         assert float(rows["br"][f"{name} label-F1"]) == pytest.approx(expected)
     assert not rows["set-rnn"]["elsewhere label-F1"]
     assert "elsewhere" in (one / "report" / "index.html").read_text(encoding="utf-8")

@@ -34,7 +34,6 @@ LEVEL = 0.05  # a difference is significant where p is below it
 LOG_LIKELIHOOD = "set_log_likelihood"  # a measure too, of runs with log p of each true set
 # No p is below 2 / (DRAWS + 1): few enough for all pairs of 15 systems after Holm's correction.
 DRAWS = 4999
-_MIN_DRAWS = 39  # fewer draws have no 2.5% tail
 
 
 @dataclass(frozen=True)
@@ -76,50 +75,6 @@ class Standing:
     p: dict[Entry, float]  # of each other entry against the best, Holm-corrected
 
 
-def bootstrap(
-    comparison: Comparison, records: Sequence[Record], draws: int = DRAWS, seed: int = 0
-) -> Bootstrap:
-    """Prepare the comparison of all runs that succeeded; draws are made on first use.
-
-    Example:
-        >>> from setrnn.comparison.records import Comparison, Record, TestResults
-        >>> comparison = Comparison(
-        ...     "made-up", "0", True, {"test": 40}, False, ("a", "b"), (1, 1),
-        ...     ids=tuple(map(str, range(40))), truth=[[0]] * 40,
-        ... )
-        >>> good, poor = [[0]] * 40, [[1]] * 30 + [[0]] * 10
-        >>> records = [
-        ...     Record(name, 0, "0", "set", test=TestResults({"set": sets}, {}))
-        ...     for name, sets in (("good", good), ("poor", poor))
-        ... ]
-        >>> draws = bootstrap(comparison, records, draws=99)
-        >>> found = draws.difference(Entry("good", "set"), Entry("poor", "set"), "instance_f1")
-        >>> found.mean, found.p
-        (0.75, 0.02)
-    """
-    if draws < _MIN_DRAWS:
-        raise DataError(f"draws must be {_MIN_DRAWS} or more, got {draws}.")
-    runs: dict[Entry, list[LabelSets]] = {}
-    true_log_probs: dict[str, list[Sequence[float | None] | None]] = {}
-    for record in sorted(records, key=lambda record: record.seed):
-        if record.test is not None:
-            true_log_probs.setdefault(record.method, []).append(record.test.true_log_probs)
-        for rule, predicted in ({} if record.test is None else record.test.predicted).items():
-            if len(predicted) != len(comparison.truth):
-                raise DataError(
-                    f"Run '{record.name}' has {len(predicted)} predictions by rule '{rule}', but "
-                    f"there are {len(comparison.truth)} test documents. Remove the record, then "
-                    "run 'setrnn compare' again."
-                )
-            runs.setdefault(Entry(record.method, rule), []).append(predicted)
-    known = {
-        system: np.array(rows, dtype=np.float64)  # None becomes NaN
-        for system, rows in true_log_probs.items()
-        if all(row is not None and len(row) == len(comparison.truth) for row in rows)
-    }
-    return Bootstrap(Documents(comparison, draws, seed), runs, known)
-
-
 def holm(p_values: Sequence[float]) -> list[float]:
     """Correct p-values for multiple tests by Holm's method, in the order given.
 
@@ -140,22 +95,60 @@ def holm(p_values: Sequence[float]) -> list[float]:
 class Bootstrap:
     """The scores of all entries over draws of documents and seeds, computed once and kept.
 
+    Runs that failed are left out. Draws are made on first use.
+
     Attributes:
         entries: all systems by all their rules.
         n_draws: the number of draws.
         n_documents: the number of test documents.
+
+    Example:
+        >>> from setrnn.comparison.records import Comparison, Record, TestResults
+        >>> comparison = Comparison(
+        ...     "made-up", "0", True, {"test": 40}, False, ("a", "b"), (1, 1),
+        ...     ids=tuple(map(str, range(40))), truth=[[0]] * 40,
+        ... )
+        >>> good, poor = [[0]] * 40, [[1]] * 30 + [[0]] * 10
+        >>> records = [
+        ...     Record(name, 0, "0", "set", test=TestResults({"set": sets}, {}))
+        ...     for name, sets in (("good", good), ("poor", poor))
+        ... ]
+        >>> draws = Bootstrap(comparison, records, n_draws=99)
+        >>> found = draws.difference(Entry("good", "set"), Entry("poor", "set"), "instance_f1")
+        >>> found.mean, found.p
+        (0.75, 0.02)
     """
 
     def __init__(
         self,
-        documents: Documents,
-        runs: dict[Entry, list[LabelSets]],
-        true_log_probs: dict[str, Values],
+        comparison: Comparison,
+        records: Sequence[Record],
+        n_draws: int = DRAWS,
+        seed: int = 0,
     ) -> None:
+        n = len(comparison.truth)
+        runs: dict[Entry, list[LabelSets]] = {}
+        log_probs: dict[str, list[Sequence[float | None]]] = {}  # of the true sets
+        for record in sorted(records, key=lambda record: record.seed):
+            if record.test is None:
+                continue
+            log_probs.setdefault(record.method, []).append(record.test.true_log_probs or ())
+            for rule, predicted in record.test.predicted.items():
+                if len(predicted) != n:
+                    raise DataError(
+                        f"Run '{record.name}' has {len(predicted)} predictions by rule '{rule}', "
+                        f"but there are {n} test documents. Remove the record, then run 'setrnn "
+                        "compare' again."
+                    )
+                runs.setdefault(Entry(record.method, rule), []).append(predicted)
         self.entries = tuple(runs)
-        self.n_draws, self.n_documents = documents.n_draws, documents.n_documents
-        self._documents, self._runs = documents, runs
-        self._true_log_probs = true_log_probs  # by system: runs x documents, NaN where not known
+        self.n_draws, self.n_documents = n_draws, n
+        self._documents, self._runs = Documents(comparison, n_draws, seed), runs
+        self._true_log_probs = {  # by system: runs x documents, NaN where not known
+            system: np.array(rows, dtype=np.float64)
+            for system, rows in log_probs.items()
+            if all(len(row) == n for row in rows)
+        }
         self._scores: dict[Entry, dict[str, list[float]]] = {}
         self._drawn: dict[Entry, dict[str, Values]] = {}  # runs x draws
         self._shares: dict[str, Values] = {}

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.comparison.records import Comparison, LabelSets, Record, TestResults, order_systems
-from setrnn.comparison.statistics import DRAWS, Bootstrap, Entry, bootstrap
+from setrnn.comparison.statistics import DRAWS, Bootstrap, Entry
 from setrnn.methods import METHODS
 from setrnn.metrics import document_f1, f1_by_label, indicator_matrix
 from setrnn.systems.rules import rule_for
@@ -118,7 +118,7 @@ class Study:
                 system = systems.setdefault(record.method, System(record.method, [], [], truth))
                 system.runs.append(record)
                 system.tests.append(record.test)
-        return cls(comparison, ordered, systems, bootstrap(comparison, ordered, n_draws))
+        return cls(comparison, ordered, systems, Bootstrap(comparison, ordered, n_draws))
 
     @property
     def names(self) -> list[str]:
