@@ -147,28 +147,16 @@ def _set_sums(comparison, seed):
 
 
 def made_case(comparison, document, predicted):
-    """Return a document explained: two sequences make set A, the best sequence is of set B."""
+    """Return a document whose best sequence is not of its most probable set."""
     names = [comparison.labels[label] for label in predicted["set"][document]] or ["sport"]
     others = [*names, "arts"] if "arts" not in names else names[:-1]
-    words = ["the", "cup", "final", "<script>", "was", "postponed"]
+    sequences = ((others, 0.3, 0.3), (names, 0.25, 0.45), (names[::-1], 0.2, 0.45))
     return {
-        "document": document,
         "id": comparison.ids[document],
         "truth": [comparison.labels[label] for label in comparison.truth[document]],
-        "words": words,
-        "differs": True,  # the best sequence is not of the most probable set
         "sequences": [
-            {"labels": others, "probability": 0.3, "set": "B"},
-            {"labels": names, "probability": 0.25, "set": "A"},
-            {"labels": names[::-1], "probability": 0.2, "set": "A"},
-        ],
-        "sets": [
-            {"name": "A", "labels": sorted(names), "probability": 0.45, "is_exact": True},
-            {"name": "B", "labels": sorted(others), "probability": 0.3, "is_exact": False},
-        ],
-        "steps": [
-            {"label": label, "probability": 0.8, "attended": [["cup", 0.6], ["final", 0.3]]}
-            for label in [*names, None]
+            {"labels": labels, "probability": p, "set_probability": of_set, "is_exact": True}
+            for labels, p, of_set in sequences
         ],
     }
 

@@ -50,7 +50,7 @@ def test_a_run_on_other_data_is_refused(folder):
         load_records(folder, Comparison.load(folder))
 
 
-@pytest.mark.parametrize("content", [b"", b'{"format"', b"null", b"\0" * 50, b'{"format": 4}'])
+@pytest.mark.parametrize("content", [b"", b'{"format"', b"null", b"\0" * 50, b'{"format": 5}'])
 def test_a_damaged_record_counts_as_missing_and_is_named(folder, content):
     (folder / "runs" / "set-rnn-0.json").write_bytes(content)
     said = []

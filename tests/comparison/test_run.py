@@ -62,13 +62,20 @@ def test_only_systems_that_emit_sequences_have_orders_and_cases(records):
     assert set_rnn.cases
 
 
-def test_a_case_shows_sequences_of_its_sets(records):
-    for case in records[0]["set-rnn"].cases:
-        sets = {each["name"]: each for each in case["sets"]}
-        for sequence in case["sequences"]:
-            assert set(sequence["labels"]) == set(sets[sequence["set"]]["labels"])
-        assert case["differs"] == (case["sequences"][0]["set"] != "A")
-        assert [step["label"] for step in case["steps"]][-1] is None
+def test_a_case_has_the_sequences_and_sets_of_its_explanation(records, small_examples):
+    record, folder = records[0]["set-rnn"], records[1]
+    tagger = load(folder / "models" / "set-rnn-0")
+    texts = {each.id: (each.text, each.features) for each in small_examples["test"]}
+    for case in record.cases:
+        found = tagger.explain(*texts[case["id"]], rule="set")
+        probs = {each.name: each.probability for each in found.sets}
+        exact = {each.name: each.is_exact for each in found.sets}
+        assert found.sequences[0].set != "A"
+        for given, each in zip(case["sequences"], found.sequences, strict=False):
+            assert tuple(given["labels"]) == each.labels
+            assert given["probability"] == pytest.approx(each.probability, rel=1e-3)
+            assert given["set_probability"] == pytest.approx(probs[each.set], rel=1e-3)
+            assert given["is_exact"] == exact[each.set]
 
 
 def test_the_kept_model_predicts_what_the_record_says(records, small_examples):

@@ -255,20 +255,10 @@ def test_measures_in_the_hierarchy_are_those_of_the_records():
 
 def spread_case(document, truth, best=("a", "b")):
     """Return a document whose best sequence is {a}, and whose most probable set is another."""
-    return {
-        "document": document,
-        "id": f"doc-{document}",
-        "truth": truth,
-        "sequences": [
-            {"labels": ["a"], "probability": 0.3},
-            {"labels": list(best), "probability": 0.25},
-            {"labels": list(best)[::-1], "probability": 0.2},
-        ],
-        "sets": [
-            {"labels": list(best), "probability": 0.46, "is_exact": False},
-            {"labels": ["a"], "probability": 0.3, "is_exact": True},
-        ],
-    }
+    sequences = ((["a"], 0.3, 0.3, True), (best, 0.25, 0.46, False), (best[::-1], 0.2, 0.46, False))
+    names = ("labels", "probability", "set_probability", "is_exact")
+    rows = [dict(zip(names, each, strict=True)) for each in sequences]
+    return {"id": f"doc-{document}", "truth": truth, "sequences": rows}
 
 
 def test_a_right_set_unlike_the_best_sequence_is_shown():

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from setrnn.data.batches import make_batch
 from setrnn.errors import ConfigError, DataError
 from setrnn.report.html import render_explanation
-from setrnn.tagging.explain import explain_tokens
 
 TEXT = "Velmara to borrow 3,200.5 million more\nThe draft budget of Qqxzville, in 2024, shows it."
 RECURRENT = ("seq2seq-rnn", "sgm", "set-rnn")
@@ -50,19 +49,6 @@ def test_the_prediction_is_that_of_tag(recurrent, test_texts, test_features):
                 assert found.sequences[0].probability == pytest.approx(
                     expected.probability, rel=1e-4
                 )
-
-
-def test_token_ids_are_explained_as_their_text_is(recurrent, test_texts, test_features):
-    for text, features in zip(test_texts[:8], test_features, strict=False):
-        by_text = recurrent.explain(text, features, rule="set")
-        tokens = recurrent.encoder.encode([text], [features])
-        found = explain_tokens(recurrent, tokens)
-        assert found.sequences == by_text.sequences
-        assert found.sets == by_text.sets
-        assert found.steps == by_text.steps
-        assert len(found.read) == len(by_text.read)
-        assert all(found.text[word.start : word.stop] == word.text for word in found.words)
-        assert found.with_fate("unknown") or not by_text.with_fate("unknown")
 
 
 def test_the_steps_multiply_to_the_probability_of_the_order(recurrent, test_texts):

@@ -25,7 +25,7 @@ from setrnn.methods import METHODS
 from setrnn.progress import log
 from setrnn.training.pool import Failure as Failure
 
-FORMAT = 4
+FORMAT = 5
 COMPARISON_FILE, RUNS, MODELS, REPORT = "comparison.json", "runs", "models", "report"
 SEAL = "seal"  # of a file: a hash of its other values
 GIVEN = "given"  # the rule of predictions that were added
@@ -135,7 +135,7 @@ class Record:
     best_epoch: int | None = None
     scores: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     test: TestResults | None = None  # None if the run failed
-    cases: Sequence[Mapping[str, Any]] = ()  # explained documents
+    cases: Sequence[Mapping[str, Any]] = ()  # documents whose set and sequence differ
     failure: Failure | None = None
     is_added: bool = False
     format: int = FORMAT

@@ -1,7 +1,7 @@
 """One run of a comparison: train, measure by every rule, and make the record.
 
 Of systems that emit sequences, the record also has what the paper's figures and case studies show:
-the entropy over label orders, and explained test documents.
+the entropy over label orders, and documents whose best sequence is not of the most probable set.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import torch
 
 from setrnn.comparison.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
 from setrnn.comparison.sequences import (
-    explain_documents,
+    describe_differing,
     measure_set_sums,
     order_entropies,
 )
@@ -212,9 +212,8 @@ def _test_results(
         order_entropy=order_entropies(system, test.tokens, Ragged.from_lists(predicted["set"])),
         set_sums=measure_set_sums(system, test.tokens, known_sets),
     )
-    if tagger.config.encoder.is_pretrained:  # it reads parts of words: nothing to show
-        return results, []
-    return results, explain_documents(tagger, prepared, predicted["set"], predicted["sequence"])
+    cases = describe_differing(system, prepared, predicted["set"], predicted["sequence"])
+    return results, cases
 
 
 def _prediction_speed(tagger: Tagger, prepared: Prepared) -> float:

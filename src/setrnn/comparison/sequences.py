@@ -1,4 +1,4 @@
-"""What a record has of systems that emit sequences: orders, their sums, and explained documents."""
+"""What a record has of systems that emit sequences: orders, their sums, and some documents."""
 
 # n documents, K orders, S labels of the largest set
 
@@ -9,18 +9,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from scipy.special import entr, softmax
 
 from setrnn.comparison.records import LabelSets, SetSums
 from setrnn.data.prepared import Prepared, PreparedSplit
 from setrnn.data.ragged import Ragged, even_rows
-from setrnn.systems.candidates import Ids, ScoredSet
+from setrnn.model.interfaces import Encoding
+from setrnn.search.set_search import ScoredSets, best_sequences
+from setrnn.systems.candidates import Floats, Ids, to_probability
+from setrnn.systems.neural import Rows
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.recurrent import RecurrentSystem
-from setrnn.tagging.explain import explain_tokens
-from setrnn.tagging.tagger import Tagger
-
-Rows = npt.NDArray[np.int64]
+from setrnn.tagging.explain import sums_all_orders
 
 N_ORDERS = 24  # all orders of four labels; of larger sets, the best 24
 WIDTHS = (1, 4, 12, 48)  # of the searches whose sums are compared with the sum over all orders
@@ -28,11 +29,7 @@ SUMMED_SIZES = range(2, 8)  # a set of eight labels has 40,320 orders
 N_SUMMED = 32  # documents per size, as far as they have at most MOST_ORDERS orders together
 MOST_ORDERS, ORDERS_AT_ONCE = 100_000, 20_000
 DIGITS = 4  # of log-probabilities in a record
-N_SHARED, N_OWN = 16, 4  # explained documents: the same for all systems, and of one system
-LABELS_OF_SHARED = range(2, 6)  # so that a table or a picture of them fits a page
-MOST_LABELS_OF_OWN = 8
-WORDS = range(8, 201)
-N_WORDS, N_SEQUENCES = 6, 12  # kept per step of the attention, and per document
+N_CASES, MOST_LABELS, N_SEQUENCES = 4, 8, 12  # documents, labels of each, sequences of each
 
 
 def order_entropies(system: RecurrentSystem, tokens: Ragged, sets: Ragged) -> list[float | None]:
@@ -99,27 +96,53 @@ def sum_orders(system: RecurrentSystem, tokens: Ragged, sets: Ids, width: int) -
     return [round(float(each), DIGITS) for each in sums]
 
 
-def explain_documents(
-    tagger: Tagger, prepared: Prepared, by_set: LabelSets, by_sequence: LabelSets
+def describe_differing(
+    system: RecurrentSystem, prepared: Prepared, by_set: LabelSets, by_sequence: LabelSets
 ) -> list[dict[str, Any]]:
-    """Explain test documents: the shared ones, and some where set and sequence differ."""
-    test = prepared.split("test")
-    own = choose_differing_documents(test, by_set, by_sequence)
-    chosen = sorted({*choose_shared_documents(test, len(prepared.labels)), *own})
-    return [_explain_document(tagger, prepared, test, document) for document in chosen]
+    """Describe test documents whose most probable set is not that of the best sequence.
+
+    Each has its most probable sequences, with the probability of the set of each.
+    """
+    test, names = prepared.split("test"), [*prepared.labels.names, *prepared.unseen_labels]
+    cases = []
+    for row in choose_differing_documents(test, by_set, by_sequence):
+        tokens = test.tokens.rows(row, row + 1)
+        orders, log_probs = find_sequences(system, tokens)
+        cases.append(
+            {
+                "id": test.ids(row, row + 1)[0],
+                "truth": [names[label] for label in test.labels[row]],
+                "sequences": [
+                    {
+                        "labels": [names[label] for label in order if label >= 0],
+                        "probability": to_probability(log_prob),
+                        "set_probability": to_probability(of_set),
+                        "is_exact": sums_all_orders(system, int((order >= 0).sum())),
+                    }
+                    for order, log_prob, of_set in zip(
+                        orders,
+                        log_probs,
+                        system.set_log_probs(tokens, orders[None])[0],
+                        strict=True,
+                    )
+                ],
+            }
+        )
+    return cases
 
 
-def choose_shared_documents(test: PreparedSplit, n_labels: int) -> list[int]:
-    """Choose documents for all systems: evenly spread, and chosen by the data alone."""
-    is_known = np.array([bool((row < n_labels).all()) for row in test.labels])
-    is_fit = (
-        is_known
-        & np.isin(test.labels.lengths, list(LABELS_OF_SHARED))
-        & np.isin(test.tokens.lengths, list(WORDS))
-    )
-    fit = np.flatnonzero(is_fit)
-    rows: list[int] = fit[even_rows(len(fit), N_SHARED)].tolist()
-    return rows
+@torch.inference_mode()
+def find_sequences(system: RecurrentSystem, tokens: Ragged) -> tuple[Ids, Floats]:
+    """Return the most probable sequences of one document, (K, S), and log p of each, (K,)."""
+    width, max_labels = system.config.search.beam_width, system.config.model.max_labels
+
+    def search(rows: Rows, encoding: Encoding) -> ScoredSets:
+        found = best_sequences(system.network.decoder, encoding, width, max_labels)
+        return ScoredSets(found.labels[:, 0], found.log_probs[:, 0])
+
+    found = system.gather_sets(tokens, width, search)
+    is_there = found.log_probs[0, :N_SEQUENCES] > -np.inf
+    return found.labels[0, :N_SEQUENCES][is_there], found.log_probs[0, :N_SEQUENCES][is_there]
 
 
 def choose_differing_documents(
@@ -130,47 +153,8 @@ def choose_differing_documents(
     found = [
         document
         for document, (one, other) in enumerate(zip(by_set, by_sequence, strict=True))
-        if set(one) != set(other)
-        and 1 < len(one) <= MOST_LABELS_OF_OWN
-        and len(test.tokens[document]) in WORDS
+        if set(one) != set(other) and 1 < len(one) <= MOST_LABELS
     ]
     # Correct sets first, then large sets, whose many orders explain the difference.
     found.sort(key=lambda row: (set(by_set[row]) != truth[row], -len(by_set[row]), row))
-    return found[:N_OWN]
-
-
-def _explain_document(
-    tagger: Tagger, prepared: Prepared, test: PreparedSplit, document: int
-) -> dict[str, Any]:
-    """Return the parts of an explanation that a report shows, as plain values."""
-    found = explain_tokens(tagger, test.tokens.rows(document, document + 1), N_SEQUENCES)
-    names = [*prepared.labels.names, *prepared.unseen_labels]
-
-    def show(each: ScoredSet, **more: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON values)
-        prob = _shorten(each.probability)
-        return {"labels": list(each.labels), "probability": prob, **more}
-
-    return {
-        "document": document,
-        "id": test.ids(document, document + 1)[0],
-        "truth": [names[label] for label in test.labels[document]],
-        "words": list(found.read),
-        "differs": found.sequences[0].set != found.predicted.name,
-        "sequences": [show(each, set=each.set) for each in found.sequences],
-        "sets": [show(each, name=each.name, is_exact=each.is_exact) for each in found.sets],
-        "steps": [
-            {
-                "label": step.label,
-                "probability": _shorten(step.probability),
-                "attended": [
-                    (word.text, _shorten(word.weight)) for word in found.words_for(step, N_WORDS)
-                ],
-            }
-            for step in found.steps
-        ],
-    }
-
-
-def _shorten(value: float) -> float:
-    """Keep four digits."""
-    return float(f"{value:.4g}")
+    return found[:N_CASES]

@@ -16,6 +16,7 @@ from setrnn.report.wording import format_probability
 if TYPE_CHECKING:
     from setrnn.tagging.explanation import Explanation
 
+TEMPLATES = files("setrnn.report") / "templates"
 LONG_TEXT = 2_500  # characters; longer texts scroll in their frame
 _NOTES = {AS_UNKNOWN: "unknown to the model", AS_NUMBER: "read as a number"}
 
@@ -49,7 +50,7 @@ def _environment() -> Environment:
 
 def _read_asset(name: str) -> Markup:
     """Return a style or a script, to be inserted as it is."""
-    return Markup(files("setrnn.report").joinpath("templates", name).read_text(encoding="utf-8"))
+    return Markup((TEMPLATES / name).read_text(encoding="utf-8"))
 
 
 def render_explanation(explanation: Explanation) -> str:

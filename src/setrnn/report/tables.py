@@ -28,10 +28,10 @@ from setrnn.report.wording import format_decimal, format_probability
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.trust.acceptance import fit_acceptance
 
-Found = Mapping[str, Any]  # a sequence or a set of an explained document
+Found = Mapping[str, Any]  # a document of a record, or one of its sequences
 
 MAIN = "best-rules"
-MAX_LABELS, MAX_SEQUENCES = 50, 12
+MAX_LABELS = 50
 RARE = 10  # a rare label has at most so many training documents
 TARGETS, CONFIDENCE = (0.8, 0.9, 0.95), 0.95
 ADDED = ("added: predictions made elsewhere", "as they were given")
@@ -299,34 +299,27 @@ def sequences_table(study: Study) -> Table:
 
     One of set-rnn that it predicts right comes first, as in the paper; then the largest set.
     """
-    differing = [
-        (record.method, case, best)
-        for record in study.records
-        for case in record.cases
-        for best in [max(case["sets"], key=lambda each: each["probability"])]
-        if not _has(case["sequences"][0], best["labels"])
-    ]
-    nothing: Found = {"sequences": [], "sets": [], "labels": [], "id": "", "truth": []}
-    system, case, best = max(
-        differing,
-        key=lambda each: (
-            each[0] == "set-rnn",
-            _has(each[2], each[1]["truth"]),
-            len(each[2]["labels"]),
-        ),
-        default=("", nothing, nothing),
+    differing = []
+    for record in study.records:
+        for case in record.cases:
+            first = case["sequences"][0]
+            best = max(case["sequences"], key=itemgetter("set_probability"))
+            if not _is_same_set(first, best["labels"]):
+                is_right = _is_same_set(best, case["truth"])
+                merit = (record.method == "set-rnn", is_right, len(best["labels"]))
+                differing.append((merit, record.method, case, best))
+    nothing: Found = {"sequences": [], "id": "", "truth": []}
+    _, system, case, best = max(
+        differing, key=itemgetter(0), default=((), "", nothing, {"labels": []})
     )
     known = {"the most probable set": best["labels"], "the true set": case["truth"]}
 
     def set_probability(sequence: Found) -> str:
-        for each in case["sets"]:
-            if _has(each, sequence["labels"]):
-                sign = "" if each["is_exact"] else "≥ "
-                return sign + format_probability(each["probability"])
-        return ""
+        sign = "" if sequence["is_exact"] else "≥ "
+        return sign + format_probability(sequence["set_probability"])
 
     def name_set(sequence: Found) -> str:
-        return ", ".join(name for name, labels in known.items() if _has(sequence, labels))
+        return ", ".join(name for name, labels in known.items() if _is_same_set(sequence, labels))
 
     return Table(
         name="sequences",
@@ -341,12 +334,12 @@ def sequences_table(study: Study) -> Table:
             Column("p of its set", set_probability),
             Column("its set is", name_set),
         ],
-        rows=case["sequences"][:MAX_SEQUENCES],
+        rows=case["sequences"],
     )
 
 
-def _has(found: Found, labels: Sequence[str]) -> bool:
-    return set(found["labels"]) == set(labels)
+def _is_same_set(sequence: Found, labels: Sequence[str]) -> bool:
+    return set(sequence["labels"]) == set(labels)
 
 
 def format_number(value: float) -> str:

@@ -17,7 +17,7 @@ import torch
 from setrnn.data.batches import make_batch
 from setrnn.data.example import KnownLabels
 from setrnn.data.ragged import Ragged
-from setrnn.data.text.alignment import NOWHERE, AlignedText, read_text, read_tokens
+from setrnn.data.text.alignment import NOWHERE, AlignedText, read_text
 from setrnn.data.text.subwords import SubwordEncoder
 from setrnn.data.text.words import break_runs, whole_characters
 from setrnn.errors import ConfigError, DataError
@@ -130,21 +130,7 @@ def explain_text(
             raise DataError(problem[0].upper() + problem[1:])
         marginals = tagger.marginals([text], [features])
     members = _read_by_members(tagger, text, features, chosen)
-    tokens = tagger.encoder.encode([text], [features])
-    found = _explain(tagger, tokens, members, top, chosen, labels, marginals.probs[0])
-    unread = tuple(name for name in features if name not in found.features)
-    return replace(found, text=text, unknown_features=unread)
-
-
-@torch.inference_mode()
-def explain_tokens(tagger: Tagger, tokens: Ragged, top: int = 12) -> Explanation:
-    """Explain by rule "set" a document of which only the token ids are known, in one row.
-
-    Its text is what the model read, without stop words. There are no words per label.
-    """
-    (found,) = tagger.tag_tokens(tokens, "set")
-    member = _Member.of(tagger, 1.0, read_tokens(tagger.encoder, tokens))
-    return _explain(tagger, tokens, [member], top, "set", found.labels, None)
+    return _explain(tagger, text, features, members, top, chosen, labels, marginals.probs[0])
 
 
 def _read_by_members(
@@ -194,15 +180,16 @@ def _system_for(tagger: Tagger, rule: str | None) -> System:
 
 def _explain(
     tagger: Tagger,
-    tokens: Ragged,
+    text: str,
+    features: Sequence[str],
     members: Sequence[_Member],
     top: int,
     rule: str | None,
     explained: Collection[str],
-    probs: Floats32 | None,
+    probs: Floats32,
 ) -> Explanation:
     """Explain a set, predicted by a rule or given; `probs` are those of the labels, (L,)."""
-    index = tagger.labels.index
+    index, tokens = tagger.labels.index, tagger.encoder.encode([text], [features])
     names = name_labels(tagger.labels, sorted({index[name] for name in explained}))
     recurrent = _find_recurrent(members, len(names))
     found: list[ScoredSet] = []
@@ -221,23 +208,20 @@ def _explain(
             name_labels(tagger.labels, ids),
             prob,
             _letters(rank),
-            is_exact=all(_sums_all_orders(each.tagger.system, len(ids)) for each in members),
+            is_exact=all(sums_all_orders(each.tagger.system, len(ids)) for each in members),
         )
         for rank, (ids, prob) in enumerate(scored.items())
     )
     set_names = {frozenset(each.labels): each.name for each in sets}
-    label_words = () if probs is None else _list_label_words(tagger, members, names, probs)
-    left_out = ""
-    if probs is not None and rule is not None:
-        left_out = _why_left_out(tagger, tokens, rule, names, probs)
+    left_out = "" if rule is None else _why_left_out(tagger, tokens, rule, names, probs)
     first = members[0]
     return Explanation(
         method=tagger.method,
         rule=rule,
-        text=" ".join(word.text for word in first.reading.words),
+        text=text,
         words=first.reading.words,
         features=first.reading.features,
-        unknown_features=(),
+        unknown_features=tuple(name for name in features if name not in first.reading.features),
         max_words=first.tagger.encoder.limit,
         beam_width=(recurrent or first).tagger.config.search.beam_width,
         sequences=tuple(
@@ -246,7 +230,7 @@ def _explain(
         ),
         sets=sets,
         steps=tuple(steps),
-        label_words=label_words,
+        label_words=_list_label_words(tagger, members, names, probs),
         reads_subwords=isinstance(first.tagger.encoder, SubwordEncoder),
         member=recurrent.tagger.method if tagger.members and recurrent else "",
         note=_describe(members, recurrent) if tagger.members else "",
@@ -340,7 +324,7 @@ def _score_sets(
     return {each: probs[each] for each in (first, *sorted(others, key=lambda one: -probs[one]))}
 
 
-def _sums_all_orders(system: System, n_labels: int) -> bool:
+def sums_all_orders(system: System, n_labels: int) -> bool:
     """Return whether p of sets of so many labels is exact: not only a sum over some orders."""
     if isinstance(system, OrderFreeSystem):
         return n_labels <= EXACT_UP_TO

@@ -90,23 +90,10 @@ def read_text(
     if isinstance(encoder, SubwordEncoder):
         return _read_subwords(encoder, text, features, read_stop_words(AUTO, language))
     tokens = encoder.encode([text], [features])
-    _, read_features = _split_tokens(encoder, tokens)
-    return AlignedText(tokens, (*words_of(encoder, text),), read_features, range(len(tokens[0])))
-
-
-def read_tokens(encoder: TextEncoder, tokens: Ragged) -> AlignedText:
-    """Name the words of one row of token ids, placed as if separated by spaces."""
-    assert not isinstance(encoder, SubwordEncoder), "parts of words are joined in their text only"
-    words, features = _split_tokens(encoder, tokens)
-    return AlignedText(tokens, (*_place_words(words),), features, range(len(tokens[0])))
-
-
-def _split_tokens(encoder: TextEncoder, tokens: Ragged) -> tuple[list[str], tuple[str, ...]]:
-    """Return the words and features of one row of token ids."""
     known = [encoder.tokens[token] for token in tokens[0]]
-    words = [token for token in known if not token.startswith(FEATURE_PREFIX)]
-    features = [token for token in known if token.startswith(FEATURE_PREFIX)]
-    return words, tuple(name.removeprefix(FEATURE_PREFIX) for name in features)
+    read = (name for name in known if name.startswith(FEATURE_PREFIX))
+    names = tuple(name.removeprefix(FEATURE_PREFIX) for name in read)
+    return AlignedText(tokens, (*words_of(encoder, text),), names, range(len(tokens[0])))
 
 
 def words_of(encoder: TextEncoder, text: str) -> Iterator[Word]:
@@ -125,13 +112,6 @@ def words_of(encoder: TextEncoder, text: str) -> Iterator[Word]:
         else:
             yield Word(text[start:stop], start, stop, _FATES.get(token, KNOWN), place)
             place += 1
-
-
-def _place_words(words: Sequence[str]) -> Iterator[Word]:
-    start = 0
-    for place, word in enumerate(words):
-        yield Word(word, start, start + len(word), _FATES.get(word, KNOWN), place)
-        start += len(word) + 1
 
 
 def _read_subwords(
