@@ -56,7 +56,7 @@ def install_fake_runs(monkeypatch, run=fake_run):
 def install_fake_report(monkeypatch):
     """Let reports be only the name of their page: what the page holds is tested elsewhere."""
 
-    def build_report(folder, out=None, beside=(), on_progress=None):
+    def build_report(folder, out=None, on_progress=None):
         page = folder / "report" / "index.html"
         return SimpleNamespace(page=page, answer=["Use br."], systems=None, caveats=[])
 

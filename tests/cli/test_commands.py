@@ -81,7 +81,6 @@ def test_an_interrupted_import_ends_the_command_in_one_line(library, tmp_path):
 HELPED = """
 import sys
 from setrnn.cli import main
-from setrnn.cli import main
 from setrnn.cli.app import COMMANDS
 parts = [["data", name] for name in ("info", "convert", "split", "prepare")]
 for arguments in [*([name] for name in COMMANDS), *parts]:

@@ -73,16 +73,3 @@ def test_every_option_reaches_the_comparison(compare, monkeypatch, page, tmp_pat
     assert (task.budget, task.n_jobs) == (2, 3)
     config = task.config
     assert (config.classical.l1, config.classical.l2, config.search.beam_width) == (0.5, 0.5, 12)
-
-
-def test_a_missing_valid_part_is_cut_and_said_so(compare, ran, corpus, tmp_path):
-    parts = tmp_path / "parts"
-    parts.mkdir()
-    for name in ("train.jsonl", "test.jsonl"):
-        (parts / name).write_bytes((corpus / name).read_bytes())
-    result = compare("--methods", "br", data=parts)
-    assert result.code == 0, result.err
-    assert "has no valid part" in result.err
-    comparison = Comparison.load(tmp_path / "out")
-    assert comparison.valid_is_cut
-    assert sum(comparison.n_documents[name] for name in ("train", "valid")) == 400

@@ -1,4 +1,3 @@
-import csv
 import json
 import subprocess
 import sys
@@ -8,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from made_comparison import made_comparison
-from setrnn.comparison.statistics import Bootstrap, Entry
 from setrnn.errors import DataError
 from setrnn.report.build import build_report
 
@@ -131,20 +129,3 @@ def test_neither_torch_nor_pyplot_is_loaded(tmp_path):
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
-
-
-def test_comparisons_side_by_side_share_a_table(tmp_path, without_figures):
-    first, second = (
-        made_comparison(("br", "set-rnn"), 2, 60),
-        made_comparison(("br",), 1, 40, seed=1),
-    )
-    one = save(tmp_path / "one", *first)
-    other = save(tmp_path / "other", replace(second[0], data="elsewhere"), second[1])
-    build_report(one, beside=[other])
-    with (one / "report" / "tables" / "joint-systems.csv").open(encoding="utf-8") as stream:
-        rows = {row["system"]: row for row in csv.DictReader(stream)}
-    for comparison, records, name in ((*first, "made-up"), (*second, "elsewhere")):
-        expected = Bootstrap(comparison, records).summary(Entry("br", "set"), "label_f1").mean
-        assert float(rows["br"][f"{name} label-F1"]) == pytest.approx(expected)
-    assert not rows["set-rnn"]["elsewhere label-F1"]
-    assert "elsewhere" in (one / "report" / "index.html").read_text(encoding="utf-8")

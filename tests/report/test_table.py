@@ -8,7 +8,6 @@ import pytest
 
 from made_comparison import made_comparison
 from setrnn.comparison.statistics import Entry
-from setrnn.report.scores import joint_systems_table
 from setrnn.report.study import Study
 from setrnn.report.table import Column, Estimate, Table, to_csv, to_markdown
 from setrnn.report.tables import make_tables
@@ -21,7 +20,7 @@ def study():
 
 @pytest.fixture(scope="module")
 def tables(study):
-    return {table.name: table for table in [*make_tables(study), joint_systems_table([study] * 2)]}
+    return {table.name: table for table in make_tables(study)}
 
 
 def read_csv(table):

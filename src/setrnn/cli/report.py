@@ -23,13 +23,6 @@ if TYPE_CHECKING:
 def report(
     folder: Annotated[Path, argument("DIR", "The folder of a comparison.")],
     out: Annotated[Path | None, option("The folder to write, instead of DIR/report.")] = None,
-    beside: Annotated[
-        list[Path] | None,
-        option(
-            "Another comparison, whose systems one more table puts beside these. May be repeated.",
-            "DIR",
-        ),
-    ] = None,
     against: Annotated[
         Path | None,
         option(
@@ -41,7 +34,7 @@ def report(
 ) -> None:
     """Make the report of a comparison again from its records: one page, tables and figures."""
     with terminal_progress() as on_progress:
-        built = setrnn.build_report(folder, out, beside or [], on_progress, against=against)
+        built = setrnn.build_report(folder, out, on_progress, against=against)
     show_report(built)
     if built.drift is not None:
         _show_drift(built.drift)

@@ -35,15 +35,7 @@ def update(
             "OLD",
         ),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        option(
-            "Change one setting of the further training, such as training.epochs=5. May be "
-            "repeated.",
-            "KEY=VALUE",
-            "--set",
-        ),
-    ] = None,
+    settings: options.Settings = None,
     device: options.Device = "auto",
 ) -> None:
     """Update a model with new documents and labels, without training from the beginning.

@@ -19,7 +19,6 @@ from setrnn.progress import OnProgress, ignore_progress, show_step
 from setrnn.report.figures import draw_figures
 from setrnn.report.findings import Finding, find, findings_table
 from setrnn.report.page import render_page, write_answer
-from setrnn.report.scores import joint_systems_table
 from setrnn.report.study import CLASSICAL, Study
 from setrnn.report.summary import SUMMARY, Drift, find_drift, read_summary, summarise
 from setrnn.report.table import FORMS, Table
@@ -46,7 +45,6 @@ class Report:
 def build_report(
     folder: str | Path,
     out: str | Path | None = None,
-    beside: Sequence[str | Path] = (),
     on_progress: OnProgress = ignore_progress,
     *,
     against: str | Path | None = None,
@@ -56,7 +54,6 @@ def build_report(
     Args:
         folder: the folder of the comparison.
         out: where to write the report, instead of `folder/report`.
-        beside: other comparisons; one more table puts the systems of all side by side.
         on_progress: called with the progress.
         against: the stored report of the same data, whose scores are compared with these.
 
@@ -74,12 +71,10 @@ def build_report(
     step = partial(show_step, "the report", on_progress=on_progress, part_of="comparing")
     with threadpool_limits(1):  # many small products, where waiting for a busy core costs more
         with step("intervals and p-values"):
-            study, *others = (_read(each, damage.append) for each in [folder, *map(Path, beside)])
+            study = _read(folder, damage.append)
         with step("tables"):
             findings = find(study)
             tables = [*make_tables(study), findings_table(findings)]
-            if others:
-                tables.append(joint_systems_table([study, *others]))
         with step("figures"):
             figures = draw_figures(study)
     caveats = [*damage, *list_caveats(study)]

@@ -97,18 +97,6 @@ def systems_table(study: Study) -> Table:
     )
 
 
-def joint_systems_table(studies: Sequence[Study]) -> Table:
-    """Put the systems of several comparisons side by side, each by its own rule."""
-    columns = [
-        score_column(study, measure, study.own(), f"{study.comparison.data} {MEASURES[measure]}")
-        for study in studies
-        for measure in ("instance_f1", "label_f1", "micro_f1")
-    ]
-    names = dict.fromkeys(name for study in studies for name in study.names)
-    title = "Systems on several datasets"
-    return Table("joint-systems", title, OWN, [NAME, *columns], list(names))
-
-
 def rules_table(study: Study) -> Table:
     """Make the paper's Table 3: the gain of other rules over the best sequence."""
     sequences = {

@@ -1,17 +1,56 @@
-"""Truths of statistics: known formulas, simulations, invariances."""
+"""Truths of statistics: known formulas, simulations, invariances; which system is best."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import norm
-from small_comparisons import A, B, comparison_of, drawn_accuracy, record_of
 
 from made_comparison import made_comparison
-from setrnn.comparison.records import Failure, Record, TestResults
-from setrnn.comparison.statistics import Bootstrap, Entry, estimate_documents
+from setrnn.comparison.records import Comparison, Failure, Record, TestResults
+from setrnn.comparison.statistics import Bootstrap, Entry, estimate_documents, holm
 from setrnn.errors import DataError
-from setrnn.metrics import MEASURES, evaluate_sets, indicator_matrix
+from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_sets, indicator_matrix
+
+A, B, C = (Entry(system, "set") for system in "abc")
+
+
+def comparison_of(truth, n_labels):
+    n = len(truth)
+    return Comparison(
+        data="made-up",
+        data_hash="0",
+        synthetic=True,
+        n_documents={"test": n},
+        valid_is_cut=False,
+        labels=tuple(f"label-{number}" for number in range(n_labels)),
+        label_counts=(1,) * n_labels,
+        ids=tuple(f"{number:04d}" for number in range(n)),
+        truth=truth,
+    )
+
+
+def record_of(system, sets, seed=0, rule="set"):
+    return Record(system, seed, "0", rule, test=TestResults({rule: sets}, {}))
+
+
+def right_or_not(**systems):
+    """Compare systems by documents they get right: subset accuracy is the mean.
+
+    Of each system the documents, or runs x documents.
+    """
+    runs = {name: np.atleast_2d(is_right) for name, is_right in systems.items()}
+    n = next(iter(runs.values())).shape[1]
+    records = [
+        record_of(name, [[0] if each else [1] for each in run], seed)
+        for name, rows in runs.items()
+        for seed, run in enumerate(rows)
+    ]
+    return comparison_of([[0]] * n, 2), records
+
+
+def drawn_accuracy(draws=199, seed=0, **systems):
+    return Bootstrap(*right_or_not(**systems), n_draws=draws, seed=seed)
 
 
 def test_scores_are_those_of_evaluate_sets():
@@ -242,3 +281,59 @@ def test_no_number_of_documents_makes_up_for_seeds_that_differ_too_much():
     without = estimate_documents(0.02, 0.01**2, 0.0, 500)
     assert needed.n_documents == without.n_documents
     assert not without.needs_seeds
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_the_best_of_clearly_different_systems_stands(measure):
+    numbers = np.arange(300)
+    made = drawn_accuracy(b=numbers < 200, a=numbers < 290, c=numbers < 50)
+    standing = made.standing([B, A, C], measure)
+    assert standing.best == A
+    assert standing.stands
+    assert not standing.tied
+    assert set(standing.p) == {B, C}
+    assert all(p < 0.05 for p in standing.p.values())
+    means = {entry: made.mean(entry, measure) for entry in (A, B, C)}
+    extreme = min if measure in LOWER_IS_BETTER else max
+    assert extreme(means, key=means.get) == A
+
+
+def test_of_two_alike_neither_stands():
+    numbers = np.arange(100)
+    made = drawn_accuracy(a=numbers < 80, b=numbers < 80, c=numbers < 10)
+    standing = made.standing([A, B, C], "subset_accuracy")
+    assert not standing.stands
+    assert standing.tied == {B}
+    assert standing.p[B] == 1
+
+
+@pytest.mark.parametrize(("n_differing", "least"), [(0, 1), (1, 1), (4, 0.125), (6, 0.03125)])
+def test_few_documents_that_differ_show_no_more_than_a_sign_test(n_differing, least):
+    numbers = np.arange(60)
+    made = drawn_accuracy(a=numbers < 30 + n_differing, b=numbers < 30, draws=999)
+    for measure in MEASURES:
+        assert made.difference(A, B, measure).p >= least
+    assert not (made.standing([A, B], "subset_accuracy").stands and least > 0.05)
+
+
+def test_standing_is_corrected_for_many():
+    """A difference that one test finds is not found among many."""
+    numbers = np.arange(200)
+    systems = {"a": numbers < 107, **dict.fromkeys("bcdefghij", numbers < 101)}
+    made = drawn_accuracy(**systems, draws=999)
+    alone = made.difference(A, B, "subset_accuracy").p
+    assert alone < 0.05
+    standing = made.standing(list(made.entries), "subset_accuracy")
+    assert standing.p[B] >= 0.05
+    assert not standing.stands
+    pairs = made.pairs(list(made.entries), "subset_accuracy")
+    assert len(pairs) == 45
+    assert pairs[A, B].mean == made.difference(A, B, "subset_accuracy").mean
+    expected = holm([made.difference(*pair, "subset_accuracy").p for pair in pairs])
+    assert [difference.p for difference in pairs.values()] == expected
+
+
+def test_holm_corrects_a_textbook_example():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([]) == []
+    assert holm([0.6, 0.7]) == [1, 1]
