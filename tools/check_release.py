@@ -118,7 +118,7 @@ def use(scripts: Path, place: Path) -> None:
         tags = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
         assert len(tags) == len(rows)
     found = run(
-        scripts / "python", "-c", "import setrnn.serve.app as a; print(a.__file__)", cwd=place
+        scripts / "python", "-c", "import setrnn.serve.server as a; print(a.__file__)", cwd=place
     )
     assert (Path(found.strip()).parents[1] / "py.typed").is_file()
 

@@ -13,10 +13,9 @@ from fastapi.testclient import TestClient
 
 from setrnn.cli.options import expand
 from setrnn.cli.serve import serve
-from setrnn.serve.app import make_app
 from setrnn.serve.guard import OPEN_PATHS
 from setrnn.serve.registry import Registry, ServedModel
-from setrnn.serve.server import KEEP_ALIVE_SECONDS, STOP_SECONDS
+from setrnn.serve.server import KEEP_ALIVE_SECONDS, STOP_SECONDS, make_app
 from setrnn.serve.settings import ApiKeys, ServeSettings
 
 ROOT = Path(__file__).parents[2]

@@ -24,7 +24,7 @@ from setrnn.comparison.run import run as run_system
 from setrnn.data import newsroom
 from setrnn.data.read import read_hierarchy, write_examples
 from setrnn.data.read.label_files import EMBEDDED_FILE
-from setrnn.serve.app import make_app
+from setrnn.serve.server import make_app
 from setrnn.tagging.learn.planning import Speed
 from setrnn.training.loop import Trainer
 

@@ -7,8 +7,8 @@ from doc_pages import ROOT, list_blocks, posted
 from fastapi.testclient import TestClient
 
 from setrnn.cli.app import load_command
-from setrnn.serve.app import make_app
 from setrnn.serve.registry import Registry, ServedModel
+from setrnn.serve.server import make_app
 from setrnn.serve.settings import ServeSettings
 
 PAGE = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")

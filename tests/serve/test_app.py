@@ -8,8 +8,8 @@ from asgi import asked, leaving, part, tag_body, until
 from prometheus_client import generate_latest
 
 from setrnn.serve import batching
-from setrnn.serve.app import PAGE, make_app
 from setrnn.serve.registry import Registry, ServedModel
+from setrnn.serve.server import PAGE, make_app
 from setrnn.serve.settings import ServeSettings
 
 MARKER = "zebrafish"  # a name, so that no source line in a traceback holds it

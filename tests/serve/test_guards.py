@@ -10,9 +10,9 @@ from asgi import asked, leaving, part, tag_body, until
 from fastapi.testclient import TestClient
 
 from setrnn.errors import ConfigError
-from setrnn.serve.app import make_app
 from setrnn.serve.guard import OPEN_PATHS
 from setrnn.serve.registry import Registry
+from setrnn.serve.server import make_app
 from setrnn.serve.settings import ApiKeys, ServeSettings
 
 KEY, OTHER = "0123456789abcdef-one", "0123456789abcdef-two"

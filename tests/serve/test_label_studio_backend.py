@@ -11,9 +11,9 @@ from asgi import part
 from fastapi.testclient import TestClient
 
 from setrnn.errors import DataError
-from setrnn.serve.app import make_app
 from setrnn.serve.label_studio import choose_tag
 from setrnn.serve.registry import Registry, ServedModel
+from setrnn.serve.server import make_app
 from setrnn.serve.settings import ApiKeys, ServeSettings
 from setrnn.systems.limits import Limits
 

@@ -3,9 +3,9 @@ from copy import deepcopy
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from setrnn.serve.app import make_app
 from setrnn.serve.problems import MEDIA_TYPE
 from setrnn.serve.registry import Registry
+from setrnn.serve.server import make_app
 
 schemathesis = pytest.importorskip("schemathesis", reason="it needs Python 3.11")
 POSITIVE, NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE

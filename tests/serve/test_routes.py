@@ -5,8 +5,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from setrnn.data.read import read_hierarchy
-from setrnn.serve.app import make_app
 from setrnn.serve.registry import Registry, ServedModel
+from setrnn.serve.server import make_app
 from setrnn.systems.limits import Limits
 from small_taggers import accepting_labels
 

@@ -191,15 +191,10 @@ def _check_known(
     present_field: str | None, absent_field: str | None, rule: str | None, has_limits: bool
 ) -> None:
     """Raise if known labels do not go with the other options."""
-    if has_limits:
+    if has_limits or rule not in (None, "set"):
         raise ConfigError(
-            "--present-field and --absent-field exclude limits on the sets. Write required "
-            "labels into the one field and forbidden ones into the other."
-        )
-    if rule not in (None, "set"):
-        raise ConfigError(
-            f"Known labels are completed to the most probable set, not by rule '{rule}'. "
-            "Leave out --rule, or --present-field and --absent-field."
+            "Known labels are completed to the most probable set: leave out --rule and the limits. "
+            "Required labels belong into the one field, forbidden ones into the other."
         )
     if present_field == absent_field:
         raise ConfigError(

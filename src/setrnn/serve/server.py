@@ -1,4 +1,4 @@
-"""The service as a process: load, reload, and stop without dropping a request."""
+"""The service: its application, and its process, which loads, reloads and stops in order."""
 
 from __future__ import annotations
 
@@ -7,23 +7,144 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import cache, partial
 from logging.handlers import QueueHandler, QueueListener
+from pathlib import Path
 from queue import SimpleQueue
+from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.staticfiles import StaticFiles
 
+from setrnn import __version__
 from setrnn.errors import SetRNNError
 from setrnn.progress import log
-from setrnn.serve.app import make_app
+from setrnn.serve import label_studio
+from setrnn.serve.batching import Batcher, default_workers
+from setrnn.serve.guard import OPEN_PATHS, PAGE_FILES, Guard, Metrics
+from setrnn.serve.problems import HANDLERS, PROBLEM
 from setrnn.serve.registry import Registry
+from setrnn.serve.routes import Service, router
 from setrnn.serve.settings import ApiKeys, ServeSettings
 
+PAGE = Path(__file__).parent / "page"
+# FastAPI can export requests to OpenTelemetry, as the environment says: texts must not leave.
+NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+KEY_SCHEMES = {
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+}
 STOP_SECONDS = 60  # for current requests to finish
 GRACE_SECONDS = 0.2  # in which requests that were sent before the stop are still read
 KEEP_ALIVE_SECONDS = 75  # more than a proxy keeps idle connections, so that it closes them
+
+
+def make_app(
+    registry: Registry,
+    settings: ServeSettings = ServeSettings(),  # noqa: B008 (it cannot be changed)
+    keys: ApiKeys | None = None,
+    hosts: Collection[str] | None = None,
+    n_open: Callable[[], int] | None = None,
+) -> FastAPI:
+    """Return the application.
+
+    Args:
+        registry: the models; they may be loaded later.
+        settings: the limits of requests.
+        keys: the valid API keys; None: no key is required.
+        hosts: the allowed host names besides localhost and addresses; None: all.
+        n_open: returns the number of open connections, if that is known.
+    """
+    metrics = Metrics()
+    batchers = _make_batchers(registry, settings, metrics, n_open)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        for batcher in batchers.values():
+            await batcher.close()
+
+    async def index(request: Request) -> Response:
+        return await page.get_response("index.html", request.scope)
+
+    routes, open_paths = [*router.routes], [*OPEN_PATHS]
+    if settings.label_studio:
+        routes += label_studio.router.routes
+        open_paths.append(label_studio.HEALTH)
+    app = FastAPI(
+        routes=routes,  # included, each request would be matched twice
+        lifespan=lifespan,
+        exception_handlers=HANDLERS,
+        telemetry=NO_TELEMETRY,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.service = Service(registry, settings, metrics, batchers)
+    page = StaticFiles(directory=PAGE)
+    app.mount(PAGE_FILES, page)
+    app.add_route("/", index, ["GET"])
+    app.openapi = cache(partial(_describe, app, keys is not None))  # type: ignore[method-assign]
+    paths = {each.path for each in app.routes if isinstance(each, Route)}
+    app.add_middleware(
+        Guard, metrics=metrics, routes=paths, hosts=hosts, keys=keys, open_paths=open_paths
+    )
+    return app
+
+
+def _make_batchers(
+    registry: Registry,
+    settings: ServeSettings,
+    metrics: Metrics,
+    n_open: Callable[[], int] | None,
+) -> dict[str, Batcher]:
+    """Return the queue of each model, by its name."""
+    n_workers = settings.workers or default_workers(registry.device)
+
+    def may_come() -> bool:
+        """Return whether there is a client that does not wait for an answer."""
+        return n_open is None or n_open() > sum(each.n_pending for each in batchers.values())
+
+    def make_batcher(name: str) -> Batcher:
+        batcher = Batcher(
+            settings.batch,
+            settings.queue,
+            settings.batch_ms / 1000,
+            n_workers,
+            on_batch=metrics.batches.labels(name).observe,
+            may_come=may_come,
+        )
+        metrics.waiting.labels(name).set_function(lambda: batcher.n_waiting)
+        return batcher
+
+    batchers = {name: make_batcher(name) for name in registry.folders}
+    return batchers
+
+
+def _describe(app: FastAPI, needs_key: bool) -> dict[str, Any]:
+    """Return FastAPI's OpenAPI description, with the form of errors and the keys."""
+    description = get_openapi(
+        title="setrnn",
+        version=__version__,
+        summary="Tag documents with sets of labels, with the probability of each set.",
+        routes=app.routes,
+    )
+    components = description["components"]
+    components["schemas"]["Problem"] = PROBLEM.json_schema()
+    if needs_key:
+        components["securitySchemes"] = KEY_SCHEMES
+        for path, operations in description["paths"].items():
+            for operation in operations.values() if path not in OPEN_PATHS else ():
+                operation["security"] = [{name: []} for name in KEY_SCHEMES]
+    return description
 
 
 def serve(
@@ -40,7 +161,20 @@ def serve(
     changed, and the keys. Returns how many requests were left unanswered: 0 unless a second SIGINT
     stops the service at once, or a client does not finish its request.
     """
-    server = Server(registry, settings, keys, hosts, greeting)
+    app = make_app(registry, settings, keys, hosts, lambda: len(server.server_state.connections))
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=settings.max_connections,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=STOP_SECONDS,
+    )
+    server = Server(config, registry, keys, greeting)
     # uvicorn raises the signal that has stopped it again.
     with logging_in_a_thread(), suppress(KeyboardInterrupt):
         server.run([listener])
@@ -57,25 +191,8 @@ class Server(uvicorn.Server):
     """A server that loads its models while it already answers."""
 
     def __init__(
-        self,
-        registry: Registry,
-        settings: ServeSettings,
-        keys: ApiKeys | None,
-        hosts: Collection[str] | None,
-        greeting: str,
+        self, config: uvicorn.Config, registry: Registry, keys: ApiKeys | None, greeting: str
     ) -> None:
-        config = uvicorn.Config(
-            make_app(registry, settings, keys, hosts, lambda: len(self.server_state.connections)),
-            http="httptools",
-            ws="none",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            limit_concurrency=settings.max_connections,
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=STOP_SECONDS,
-        )
         super().__init__(config)
         self.registry, self.keys, self.greeting = registry, keys, greeting
         self.failure: Exception | None = None

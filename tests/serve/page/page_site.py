@@ -24,7 +24,7 @@ def serving(registry, port=0, **options):
     """Serve models in a thread of this process, and yield the address."""
     import uvicorn
 
-    from setrnn.serve.app import make_app
+    from setrnn.serve.server import make_app
 
     listener = socket.create_server(("127.0.0.1", port))
     app = make_app(registry, **options)
