@@ -8,7 +8,7 @@ import pytest
 from made_comparison import made_comparison
 from setrnn.comparison.records import GIVEN, Failure, Record, TestResults
 from setrnn.metrics import MEASURES
-from setrnn.report.page import write_answer
+from setrnn.report.answer import write_answer
 from setrnn.report.study import Study
 from setrnn.systems.rules import rule_for
 

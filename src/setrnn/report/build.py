@@ -9,18 +9,30 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from markupsafe import Markup
 from threadpoolctl import threadpool_limits
 
 from setrnn import __version__
 from setrnn.comparison.records import COMPARISON_FILE, REPORT, Comparison, load_records
 from setrnn.data.disk import whole_folder
-from setrnn.errors import DataError
+from setrnn.errors import DataError, count_of
+from setrnn.metrics import MEASURES
 from setrnn.progress import OnProgress, ignore_progress, show_step
-from setrnn.report.figures import draw_figures
+from setrnn.report.answer import MEASURE, write_answer
+from setrnn.report.drawing import in_page_colours
+from setrnn.report.figures import Figure, draw_figures
 from setrnn.report.findings import Finding, find, findings_table
-from setrnn.report.page import render_page, write_answer
+from setrnn.report.html import render
 from setrnn.report.study import CLASSICAL, Study
-from setrnn.report.summary import SUMMARY, Drift, find_drift, read_summary, summarise
+from setrnn.report.summary import (
+    SETTINGS,
+    SUMMARY,
+    Drift,
+    find_drift,
+    read_summary,
+    split_settings,
+    summarise,
+)
 from setrnn.report.table import FORMS, Table
 from setrnn.report.tables import MAIN, make_tables, sequences_table
 from setrnn.report.wording import join_names
@@ -90,7 +102,7 @@ def build_report(
     files[SUMMARY] = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
     answer = write_answer(study)
     shown = [*tables, sequences_table(study)]  # which has texts: it is on the page alone
-    files[PAGE] = render_page(study, answer, caveats, shown, figures, sorted(files))
+    files[PAGE] = _render_page(study, answer, caveats, shown, figures, sorted(files))
     with whole_folder(target) as temporary:
         for name, text in files.items():
             file = temporary / name
@@ -104,6 +116,52 @@ def build_report(
         findings=findings,
         caveats=tuple(caveats),
         drift=drift,
+    )
+
+
+def _render_page(
+    study: Study,
+    answer: Sequence[str],
+    caveats: Sequence[str],
+    tables: Sequence[Table],
+    figures: Sequence[Figure],
+    files: Sequence[str],
+) -> str:
+    """Return the page: the answer on one screen, all else folded; it links to `files` beside it."""
+    shown = {table.name: table for table in tables if table.rows}
+    if MAIN in shown:
+        shown[MAIN] = shown[MAIN].sorted_by(f"{MEASURES[MEASURE]} (rule f1)")
+    return render(
+        "report.html",
+        title=f"Systems compared on {study.comparison.data}",
+        about=_describe_comparison(study),
+        version=__version__,
+        answer=answer,
+        caveats=caveats,
+        tables=shown,
+        figures={figure.name: figure for figure in figures},
+        # The texts of a figure were escaped when it was drawn.
+        drawings={figure.name: Markup(in_page_colours(figure.svg)) for figure in figures},
+        has_runs=bool(study.systems),
+        comparison=study.comparison,
+        settings=[
+            (title, split_settings(study.records, field)) for field, title in SETTINGS.items()
+        ],
+        files=files,
+        count=count_of,
+    )
+
+
+def _describe_comparison(study: Study) -> str:
+    """Write the line below the title: the systems, the runs, the data."""
+    comparison = study.comparison
+    n_runs = sum(len(system.runs) for system in study.systems.values())
+    train, valid = (comparison.n_documents.get(part, 0) for part in ("train", "valid"))
+    kind = "synthetic documents" if comparison.synthetic else "documents"
+    return (
+        f"{count_of(len(study.systems), 'system')}, {count_of(n_runs, 'run')}, "
+        f"{count_of(comparison.n_labels, 'label')}; {train:,} train, {valid:,} valid and "
+        f"{study.n_documents:,} test {kind}."
     )
 
 

@@ -34,11 +34,14 @@ RECURRENT = tuple(
 class System:
     """All runs of one system that succeeded, in the order of their seeds."""
 
-    name: str
     runs: list[Record]
-    tests: list[TestResults]  # one per run
     truth: Sparse
     _measured: dict[tuple[str, str], Values] = field(default_factory=dict)
+
+    @property
+    def tests(self) -> list[TestResults]:
+        """The predictions of each run."""
+        return [run.test for run in self.runs if run.test is not None]
 
     @property
     def own_rule(self) -> str:
@@ -115,9 +118,7 @@ class Study:
         systems: dict[str, System] = {}
         for record in ordered:
             if record.test is not None and record.own_rule in record.test.predicted:
-                system = systems.setdefault(record.method, System(record.method, [], [], truth))
-                system.runs.append(record)
-                system.tests.append(record.test)
+                systems.setdefault(record.method, System([], truth)).runs.append(record)
         return cls(comparison, ordered, systems, Bootstrap(comparison, ordered, n_draws))
 
     @property

@@ -1,4 +1,4 @@
-"""The report as one HTML file: the answer on one screen, all else folded below it."""
+"""The answer of a report in sentences: which system to use, and how sure that is."""
 
 from __future__ import annotations
 
@@ -6,20 +6,11 @@ from collections.abc import Sequence
 from math import inf, isfinite
 from statistics import fmean
 
-from markupsafe import Markup
-
-from setrnn import __version__
 from setrnn.comparison.statistics import Entry
 from setrnn.errors import count_of
 from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES
-from setrnn.report.drawing import in_page_colours
-from setrnn.report.figures import Figure
-from setrnn.report.html import render
 from setrnn.report.study import Study
-from setrnn.report.summary import SETTINGS, split_settings
-from setrnn.report.table import Table
-from setrnn.report.tables import MAIN
 from setrnn.report.wording import (
     format_documents,
     format_duration,
@@ -31,39 +22,6 @@ from setrnn.report.wording import (
 MEASURE = "instance_f1"  # that the answer is about
 OTHER_MEASURES = ("label_f1", "subset_accuracy")
 MAX_NAMED = 4  # of the systems that are level with the best
-
-
-def render_page(
-    study: Study,
-    answer: Sequence[str],
-    caveats: Sequence[str],
-    tables: Sequence[Table],
-    figures: Sequence[Figure],
-    files: Sequence[str],
-) -> str:
-    """Return the whole page; `files` are those beside it that it links to."""
-    shown = {table.name: table for table in tables if table.rows}
-    if MAIN in shown:
-        shown[MAIN] = shown[MAIN].sorted_by(f"{MEASURES[MEASURE]} (rule f1)")
-    return render(
-        "report.html",
-        title=f"Systems compared on {study.comparison.data}",
-        about=_describe_comparison(study),
-        version=__version__,
-        answer=answer,
-        caveats=caveats,
-        tables=shown,
-        figures={figure.name: figure for figure in figures},
-        # The texts of a figure were escaped when it was drawn.
-        drawings={figure.name: Markup(in_page_colours(figure.svg)) for figure in figures},
-        has_runs=bool(study.systems),
-        comparison=study.comparison,
-        settings=[
-            (title, split_settings(study.records, field)) for field, title in SETTINGS.items()
-        ],
-        files=files,
-        count=count_of,
-    )
 
 
 def write_answer(study: Study) -> list[str]:
@@ -141,16 +99,3 @@ def _describe_costs(study: Study, name: str) -> str:
     if seconds == inf or not speeds:
         return ""
     return f"trains in {format_duration(seconds)} and tags {fmean(speeds):,.0f} documents/s"
-
-
-def _describe_comparison(study: Study) -> str:
-    """Write the line below the title: the systems, the runs, the data."""
-    comparison = study.comparison
-    n_runs = sum(len(system.runs) for system in study.systems.values())
-    train, valid = (comparison.n_documents.get(part, 0) for part in ("train", "valid"))
-    kind = "synthetic documents" if comparison.synthetic else "documents"
-    return (
-        f"{count_of(len(study.systems), 'system')}, {count_of(n_runs, 'run')}, "
-        f"{count_of(comparison.n_labels, 'label')}; {train:,} train, {valid:,} valid and "
-        f"{study.n_documents:,} test {kind}."
-    )
