@@ -29,6 +29,7 @@ ERRORS = {
     "sigmoid": 0.20,
     "mixture": 0.13,
 }
+NASTY = "<img src=x onerror=alert(1)>"  # a name that does harm where it is not escaped
 RULES = ("set", "f1", "hamming", "micro-f1", "label-f1")
 
 

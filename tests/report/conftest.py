@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from nasty import NASTY
 
-from made_comparison import made_comparison
+from made_comparison import NASTY, made_comparison
 from setrnn.comparison.records import GIVEN, Failure, TestResults
 from setrnn.report.build import build_report
 

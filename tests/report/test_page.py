@@ -3,8 +3,8 @@ from html import escape
 from html.parser import HTMLParser
 
 import pytest
-from nasty import NASTY
 
+from made_comparison import NASTY
 from setrnn.comparison.records import Comparison, load_records
 from setrnn.report.summary import split_settings
 

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 from markupsafe import Markup
-from threadpoolctl import threadpool_limits
 
 from setrnn import __version__
 from setrnn.comparison.records import COMPARISON_FILE, REPORT, Comparison, load_records
@@ -81,14 +80,13 @@ def build_report(
     target = folder / REPORT if out is None else Path(out)
     _check_target(target, folder)
     step = partial(show_step, "the report", on_progress=on_progress, part_of="comparing")
-    with threadpool_limits(1):  # many small products, where waiting for a busy core costs more
-        with step("intervals and p-values"):
-            study = _read(folder, damage.append)
-        with step("tables"):
-            findings = find(study)
-            tables = [*make_tables(study), findings_table(findings)]
-        with step("figures"):
-            figures = draw_figures(study)
+    with step("intervals and p-values"):
+        study = _read(folder, damage.append)
+    with step("tables"):
+        findings = find(study)
+        tables = [*make_tables(study), findings_table(findings)]
+    with step("figures"):
+        figures = draw_figures(study)
     caveats = [*damage, *list_caveats(study)]
     summary = summarise(study, findings, caveats)
     drift = None if stored is None else find_drift(summary, stored)
