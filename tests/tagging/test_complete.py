@@ -120,14 +120,14 @@ def test_what_is_wrong_is_found_by_its_place_among_all_texts(taggers, monkeypatc
 
 def test_more_present_labels_than_a_network_can_emit_are_refused(taggers):
     tagger = taggers["set-rnn"]
-    limit = tagger.max_labels
+    limit = tagger.system.max_labels
     model = replace(tagger.config.model, max_labels=2)
     system = replace(tagger.system, config=replace(tagger.config, model=model))
     tagger = replace(tagger, system=system)
     with pytest.raises(DataError, match=r"3 labels are present, but .* at most 2"):
         tagger.complete("a text", tagger.labels.names[:3])
     assert limit == 50
-    assert taggers["br"].max_labels is None
+    assert taggers["br"].system.max_labels is None
 
 
 def test_known_labels_for_too_few_documents_are_refused(taggers):

@@ -43,7 +43,7 @@ def problem_with_known(tagger: TrainedModel, known: KnownLabels) -> str | None:
                     "the hierarchy, is absent. Remove one of them."
                 )
             present = (*present, *above)
-    n_present, max_labels = len(set(present)), tagger.max_labels
+    n_present, max_labels = len(set(present)), tagger.system.max_labels
     if max_labels is not None and n_present > max_labels:
         return (
             f"{n_present} labels are present, but the model's sets have at most {max_labels}. "

@@ -243,7 +243,7 @@ def measure_rules(
         start = time.perf_counter()
         search = BatchSearch(tagger.system, batch.tokens, n_sets)
         true_sets = _ask_for_true_sets(tagger, batch)
-        chosen = search.choose_all(limits_of, tagger.thresholds, [true_sets])
+        chosen = search.choose_all(limits_of, tagger.fitted.thresholds, [true_sets])
         for each in options:
             sets = chosen[each.rule]
             predictions[each.rule].extend(tagger.name_chosen(search, each, sets))
@@ -330,7 +330,7 @@ def _measure(
         mean_probability=float(probs[0].mean()),
         calibration_error=errors[0],
         calibration_error_raw=errors[1],
-        labels=score_labels(truth, predictions, names, tagger.label_acceptance, unknown),
+        labels=score_labels(truth, predictions, names, tagger.fitted.label_acceptance, unknown),
         accepted=score_accepted(whole, is_right),
         hierarchical=in_hierarchy,
         predictions=tuple(predictions),

@@ -275,7 +275,7 @@ def _why_left_out(
     if least not in held:
         instead = f"with it in place of {names[least]} ({probs[least]:.3g})"
         others[tuple(sorted((own - dropped) | held))] = instead
-    largest = tagger.max_labels or len(probs)
+    largest = tagger.system.max_labels or len(probs)
     wanted = [tuple(sorted(own)), *(each for each in others if len(each) <= largest)]
     if len(wanted) == 1:
         return ""

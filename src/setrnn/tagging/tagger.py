@@ -193,7 +193,7 @@ class Tagger(TrainedModel):
         The search must have found `options.n_sets` or more.
         """
         if chosen is None:
-            chosen = search.choose(options.rule, options.limits, self.thresholds)
+            chosen = search.choose(options.rule, options.limits, self.fitted.thresholds)
         by, fitted = find_rule(options.rule), self.fitted
         candidates, labels, log_probs = chosen.choice.candidates, chosen.labels, chosen.log_probs
         proofs: list[Certificate | None] = [None] * len(labels)
@@ -245,7 +245,7 @@ class Tagger(TrainedModel):
         if probs is None or not len(self.labels):  # all training documents may be without labels
             return None, None
         own = np.take_along_axis(probs, np.maximum(sets, 0), axis=1)
-        trusted, acceptance = self.fitted.label_probs(own, sets), self.label_acceptance
+        trusted, acceptance = self.fitted.label_probs(own, sets), self.fitted.label_acceptance
         is_accepted = None if acceptance is None else acceptance.accepts(trusted, sets)
         return trusted if calibrated else own, is_accepted
 
