@@ -158,15 +158,6 @@ def test_an_unfitted_classifier_says_so(name):
         SetRNNClassifier().score(["red apple"], [[]])
 
 
-@pytest.mark.parametrize(
-    ("metric", "rule"), [("instance_f1", "f1"), ("subset_accuracy", "set"), ("label_f1", "f1")]
-)
-def test_the_rule_is_that_of_the_measure(metric, rule):
-    classifier = classical(settings={"training.metric": metric}).fit(TEXTS, LABEL_SETS)
-    found = classifier.predict_sets(NEW_TEXTS)
-    assert found == classifier.tagger_.tag(NEW_TEXTS, rule, top=3, limits=Limits(free=False))
-
-
 def test_a_saved_model_predicts_by_the_rule_of_the_classifier(tmp_path):
     classifier = SetRNNClassifier("br").fit(TEXTS, LABEL_SETS)
     by_f1 = classifier.predict_sets(NEW_TEXTS)

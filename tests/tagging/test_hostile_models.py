@@ -110,18 +110,6 @@ def test_an_array_that_is_not_finite_is_named(model, method, value):
     refuse(folder, "model.safetensors", f"'{name}'", "not finite")
 
 
-@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", "1e999"])
-@pytest.mark.parametrize("name", ["common", "by_label"])
-def test_a_calibration_that_is_not_finite_is_refused(model, name, text):
-    folder = model("br")
-    file = folder / "calibration.json"
-    values = json.loads(file.read_text())
-    values["thresholds"][name] = "HERE" if name == "common" else ["HERE"]
-    file.write_text(json.dumps(values).replace('"HERE"', text))
-    seal(folder)
-    refuse(folder, "calibration.json", "damaged")
-
-
 SCALING = {"n_candidates": 16, "temperature": 1.0, "isotonic": None}
 
 
@@ -129,16 +117,16 @@ SCALING = {"n_candidates": 16, "temperature": 1.0, "isotonic": None}
     "changes",
     [
         {"thresholds": {"common": 0.5, "by_label": [0.5, 0.5]}},
-        {"thresholds": {"common": 0.5, "by_label": []}},
         {"thresholds": {"common": 0.5, "by_label": [[0.5]]}},
+        {"thresholds": {"common": float("nan"), "by_label": [0.5]}},
+        {"thresholds": {"common": 0.5, "by_label": [float("-inf")]}},
         {"scalings": {"sets": SCALING | {"n_candidates": 10**9}}},
         {"scalings": {"sets": SCALING | {"n_candidates": 1.5}}},
         {"scalings": {"sets": SCALING | {"temperature": 1e-300}}},
         {"scalings": {"sets": SCALING | {"temperature": 10**400}}},
-        {"scalings": {"sets": {"n_candidates": 16}}},
     ],
 )
-def test_a_calibration_of_another_model_is_refused(model, changes):
+def test_a_calibration_of_another_model_or_without_numbers_is_refused(model, changes):
     folder = model("br")
     change_json(folder, "calibration.json", lambda values: values.update(changes))
     refuse(folder, "calibration.json")

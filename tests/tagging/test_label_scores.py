@@ -45,7 +45,7 @@ def test_predictions_have_the_probabilities_of_predict_proba(calibrated, test_te
         columns = [tagger.labels.index[name] for name in each.labels]
         own = dict(zip(each.labels, probs[row, columns].tolist(), strict=True))
         assert each.label_probabilities == pytest.approx(own, abs=1e-5)
-        limits = tagger.label_acceptance.thresholds[columns]
+        limits = tagger.fitted.label_acceptance.thresholds[columns]
         rows = zip(each.labels, probs[row, columns], limits, strict=True)
         expected = [name for name, p, t in rows if p >= t]
         assert list(each.accepted_labels) == expected
