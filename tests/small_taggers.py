@@ -10,9 +10,9 @@ from setrnn.systems.mixture_candidates import Weights
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.learn.mix import join
 from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.trust import Calibration
 from setrnn.tagging.trust.acceptance import NEVER, LabelAcceptance
 from setrnn.tagging.trust.labels import LabelCurves
-from setrnn.tagging.trust.saved import Calibration
 from setrnn.training.start import TrainOptions, train_system
 
 # Networks that train in a second or two, and learn something.

@@ -19,7 +19,7 @@ from setrnn.models.folder import (
     save_model,
 )
 from setrnn.tagging.tagger import load
-from setrnn.tagging.trust.saved import Calibration
+from setrnn.tagging.trust import Calibration
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "labels.json")
 ALL = {*FILES, "README.md"}

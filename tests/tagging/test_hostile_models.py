@@ -26,9 +26,9 @@ from setrnn.systems.candidates import to_probability
 from setrnn.systems.neural import IndependentSystem
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.trust import Calibration
 from setrnn.tagging.trust.acceptance import Acceptance, LabelAcceptance
 from setrnn.tagging.trust.labels import LabelCurves
-from setrnn.tagging.trust.saved import Calibration
 from setrnn.tagging.trust.sets import Isotonic, Scaling
 from small_taggers import with_thresholds
 from tiny_transformers import tiny_tokenizer, tiny_transformer

@@ -36,7 +36,7 @@ from setrnn.systems.rules import RULES, find_rule, rule_for
 from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS
 from setrnn.systems.rules.plausible import Dependencies
 from setrnn.systems.system import System
-from setrnn.tagging.trust.saved import Calibration
+from setrnn.tagging.trust import Calibration
 
 BATCH = 1024  # the most documents that are searched together
 # Arrays of a model folder.

@@ -59,10 +59,6 @@ def weights_of(tagger):
     return tagger.system.arrays()
 
 
-def are_same(first, second):
-    return all(np.array_equal(first[name], second[name]) for name in first)
-
-
 @pytest.mark.parametrize("method", ["sigmoid", "set-rnn", "set-rnn-exact"])
 def test_with_own_sets_alone_a_student_is_trained_as_without_a_teacher(prepared, teacher, method):
     own = ("distillation.true_share=1", "distillation.use_unlabelled=false")
@@ -202,15 +198,6 @@ def stopped_run(prepared, teacher, tmp_path_factory):
 @pytest.fixture
 def stopped(stopped_run, tmp_path):
     return shutil.copytree(stopped_run, tmp_path / "stopped") / "student"
-
-
-def test_a_stopped_student_ends_as_one_without_a_stop(prepared, teacher, stopped, monkeypatch):
-    whole = distil(teacher, prepared)
-    resumed = distil(teacher, prepared, out=stopped, resume=True)
-    assert are_same(weights_of(resumed), weights_of(whole))
-    monkeypatch.setattr(Trainer, "_step", None)
-    finished = distil(teacher, prepared, out=stopped, resume=True, budget=1e-4)
-    assert are_same(weights_of(finished), weights_of(whole))
 
 
 def test_a_run_is_resumed_only_with_its_own_teacher(prepared, taggers, teacher, stopped):

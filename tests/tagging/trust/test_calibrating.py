@@ -10,6 +10,7 @@ from setrnn.data.read import write_examples
 from setrnn.errors import DataError
 from setrnn.systems.rules import RULES
 from setrnn.tagging.documents import open_documents
+from setrnn.tagging.trust import Calibration
 from setrnn.tagging.trust.acceptance import Acceptance
 from setrnn.tagging.trust.calibrate import (
     MIN_DOCUMENTS,
@@ -18,7 +19,6 @@ from setrnn.tagging.trust.calibrate import (
     find_calibration,
     fit_calibration,
 )
-from setrnn.tagging.trust.saved import Calibration
 
 
 @pytest.fixture(scope="module")

@@ -34,8 +34,8 @@ from setrnn.tagging.learn.mixture_weights import (
     mean_log_likelihood,
 )
 from setrnn.tagging.tagger import Tagger, open_model
+from setrnn.tagging.trust import Calibration
 from setrnn.tagging.trust.calibrate import calibrate_or_warn, find_calibration
-from setrnn.tagging.trust.saved import Calibration
 
 NAMES_SHOWN = 5
 

@@ -35,6 +35,7 @@ from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.documents import Documents, LabelledDocuments, open_documents, open_unseen
 from setrnn.tagging.prediction import name_labels
 from setrnn.tagging.tagger import Tagger, check_tagger
+from setrnn.tagging.trust import Calibration, Target
 from setrnn.tagging.trust.acceptance import (
     Acceptance,
     Reliability,
@@ -46,7 +47,6 @@ from setrnn.tagging.trust.acceptance import (
     reliability,
 )
 from setrnn.tagging.trust.labels import fit_label_curves
-from setrnn.tagging.trust.saved import Calibration, Target
 from setrnn.tagging.trust.sets import Scaling, fit_scaling, held_out
 
 MIN_DOCUMENTS = 100  # to calibrate on
