@@ -32,9 +32,8 @@ from setrnn.systems.neural import NeuralSystem
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.system import System
-from setrnn.tagging.complete import problem_with_known
 from setrnn.tagging.explanation import Explanation, FoundSequence, LabelWords, NamedSet, Step
-from setrnn.tagging.prediction import name_labels
+from setrnn.tagging.prediction import name_labels, problem_with_known
 from setrnn.training.wide import weigh_tokens
 
 if TYPE_CHECKING:
