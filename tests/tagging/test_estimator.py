@@ -137,7 +137,6 @@ def test_features_are_learned_and_used():
         ({"rule": "sett"}, "Did you mean 'set'"),
         ({"settings": {"clasical.l1": 1}}, "Did you mean 'classical'"),
         ({"settings": {"classical.l1": "much"}}, "must be a number, got 'much'"),
-        ({"settings": {"classical.l1": [1, 2]}}, "must be a number"),
         ({"method": "br", "rule": "sequence"}, "'br' does not"),
         ({"validation_fraction": 1.0}, "at least 0 and below 1, got 1.0"),
         ({"validation_fraction": "some"}, "at least 0 and below 1, got 'some'"),

@@ -1,5 +1,4 @@
 import os
-import shutil
 import signal
 from dataclasses import replace
 from functools import partial
@@ -176,10 +175,9 @@ def test_a_teacher_with_another_tokenizer_reads_the_texts_itself(data, taggers, 
     ]
 
 
-@pytest.fixture(scope="module")
-def stopped_run(prepared, teacher, tmp_path_factory):
-    """A student that Ctrl-C stopped in its first epoch; copy it before changing it."""
-    folder = tmp_path_factory.mktemp("stopped")
+@pytest.fixture
+def stopped(prepared, teacher, tmp_path):
+    """A student that Ctrl-C stopped in its first epoch."""
     step, steps = Trainer._step, iter(range(1, 100))
 
     def step_and_stop(self, *arguments):
@@ -191,13 +189,8 @@ def stopped_run(prepared, teacher, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Trainer, "_step", step_and_stop)
         with pytest.raises(StoppedError, match="--resume"):
-            distil(teacher, prepared, out=folder / "student")
-    return folder
-
-
-@pytest.fixture
-def stopped(stopped_run, tmp_path):
-    return shutil.copytree(stopped_run, tmp_path / "stopped") / "student"
+            distil(teacher, prepared, out=tmp_path / "student")
+    return tmp_path / "student"
 
 
 def test_a_run_is_resumed_only_with_its_own_teacher(prepared, taggers, teacher, stopped):
