@@ -13,10 +13,9 @@ import numpy as np
 from typing_extensions import Self
 
 from setrnn.config import Config, MemberSettings, MixtureConfig
-from setrnn.data.example import Hashes, join_hashes
+from setrnn.data.example import Hashes
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary
-from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.read import make_hierarchy
 from setrnn.data.read.label_files import Parents
@@ -59,30 +58,6 @@ class TrainedModel:
     rule: str | None = None  # for the measure that it was trained for; None: the method's own
     trained_documents: Hashes | None = None  # None if not known
     hierarchy: Hierarchy | None = None  # the parents of labels; predictions may be closed in it
-
-    @classmethod
-    def trained_on(
-        cls,
-        prepared: Prepared,
-        method: str,
-        config: Config,
-        system: System,
-        notes: dict[str, Any] | None = None,
-        rule: str | None = None,
-    ) -> Self:
-        """Return a tagger of a system that was trained on prepared data."""
-        return cls(
-            method,
-            config,
-            prepared.encoder,
-            prepared.labels,
-            system,
-            {} if notes is None else notes,
-            seen_sets=prepared.seen_sets(),
-            rule=rule,
-            trained_documents=join_hashes([prepared.split("train").text_hashes]),
-            hierarchy=prepared.hierarchy,
-        )
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "auto") -> Self:

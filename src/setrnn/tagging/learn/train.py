@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.config import Config
+from setrnn.data.example import join_hashes
 from setrnn.data.prepared import Prepared
 from setrnn.data.read.label_files import Parents
 from setrnn.errors import ConfigError, StoppedError
@@ -230,8 +231,18 @@ def train_uncalibrated(
         **trained.notes,
     }
     _note_best_epoch(notes, config, options)
-    system = trained.system
-    tagger = Tagger.trained_on(prepared, method.name, config, system, notes, options.rule)
+    tagger = Tagger(
+        method.name,
+        config,
+        prepared.encoder,
+        prepared.labels,
+        trained.system,
+        notes,
+        seen_sets=prepared.seen_sets(),
+        rule=options.rule,
+        trained_documents=join_hashes([prepared.split("train").text_hashes]),
+        hierarchy=prepared.hierarchy,
+    )
     return tagger if out is None else _save(tagger, out, options)
 
 
