@@ -76,7 +76,7 @@ def measure(model: str, data: str, chosen: argparse.Namespace) -> list[dict[str,
         limits = how.limits
         if weight:
             limits = replace(limits, plausible=weight, dependencies=tagger.dependencies)
-        found = [search.choose(how.rule, limits, tagger.thresholds) for search in searches]
+        found = [search.choose(how.rule, limits, tagger.fitted.thresholds) for search in searches]
         probs = np.exp(np.concatenate([each.log_probs for each in found]))
         label_sets = [name_labels(tagger.labels, row) for each in found for row in each.labels]
         rows.append(describe(label_sets, f"{weight:g}", probs))

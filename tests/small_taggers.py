@@ -9,11 +9,11 @@ from setrnn.methods import METHODS
 from setrnn.systems.mixture_candidates import Weights
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.learn.mix import join
-from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.learn.train import train_uncalibrated
+from setrnn.tagging.trust import Calibration
 from setrnn.tagging.trust.acceptance import NEVER, LabelAcceptance
 from setrnn.tagging.trust.labels import LabelCurves
-from setrnn.tagging.trust.saved import Calibration
-from setrnn.training.start import TrainOptions, train_system
+from setrnn.training.start import TrainOptions
 
 # Networks that train in a second or two, and learn something.
 SMALL_OVERRIDES = (
@@ -40,9 +40,8 @@ MEMBERS = ("br", "pcc", "set-rnn")  # of the mixture
 def trained_tagger(prepared, method, config=SMALL):
     if METHODS[method].is_mixture:
         return join_taggers([trained_tagger(prepared, name, config) for name in MEMBERS])
-    trained = train_system(METHODS[method], prepared, config, TrainOptions(device="cpu"))
-    notes = {"data": "newsroom, synthetic"}
-    return Tagger.trained_on(prepared, method, config, trained.system, notes)
+    tagger = train_uncalibrated(prepared, METHODS[method], config, TrainOptions(device="cpu"))
+    return replace(tagger, notes={"data": "newsroom, synthetic"})
 
 
 def join_taggers(members):

@@ -30,9 +30,3 @@ def test_the_rule_is_that_of_predict(automatic):
         assert any(f"predicts by rule {rule}" in line for line in summarise(tagger))
         assert f"predicts by rule {rule}" in write_readme(tagger)
     assert "not calibrated" in write_readme(automatic)
-
-
-def test_a_student_names_its_teacher(taggers):
-    found = {"name": "m", "method": "pcc", "members": [], "n_labelled": 3, "n_unlabelled": 4}
-    readme = write_readme(replace(taggers["br"], notes={"distilled_from": found}))
-    assert "learned from: `m`" in readme

@@ -5,8 +5,8 @@ from fastapi.testclient import TestClient
 
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.server import make_app
+from setrnn.tagging.trust import Calibration
 from setrnn.tagging.trust.acceptance import Acceptance
-from setrnn.tagging.trust.saved import Calibration
 from small_taggers import with_thresholds
 
 

@@ -14,8 +14,8 @@ from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.server import set_aside_objects
 from setrnn.serve.settings import name_folders
 from setrnn.tagging.tagger import load
+from setrnn.tagging.trust import Calibration
 from setrnn.tagging.trust.acceptance import Acceptance
-from setrnn.tagging.trust.saved import Calibration
 
 
 @pytest.fixture

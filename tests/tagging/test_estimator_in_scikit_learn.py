@@ -21,13 +21,11 @@ from quick_classifiers import (
     few_fitted,
     quick,
 )
-from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.model_selection import cross_val_score, cross_validate
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-import setrnn
 from setrnn.methods import METHODS
 from setrnn.tagging.estimator import SetRNNClassifier
-from tiny import TINY
 
 # What scikit-learn's checks ask for and texts with label sets cannot give. Most checks of a
 # classifier give one class a row, as 1 and 2 or as names; a label set is neither.
@@ -149,16 +147,6 @@ def test_cross_validation_scores_sets_where_parts_have_other_labels():
     ]
     scores = cross_val_score(classical(), TEXTS, label_sets, cv=3, error_score="raise")
     assert 0 < scores[0] < scores[1:].min(), "a label of these texts only is always missed"
-
-
-def test_grid_search_finds_the_method_that_fits():
-    # Only `exclusive` sets: the labels one by one give a set that never occurs.
-    examples = TINY["exclusive"].sample(300, seed=0)
-    scoring = setrnn.scorers.subset_accuracy
-    search = GridSearchCV(classical(), {"method": ["br", "br-support"]}, cv=2, scoring=scoring)
-    search.fit([example.text for example in examples], [set(each.labels) for each in examples])
-    assert search.best_params_ == {"method": "br-support"}
-    assert search.best_estimator_.predict_sets(["late strike"])[0].labels == ("work", "strike")
 
 
 def test_other_processes_fit_and_hand_back():

@@ -82,12 +82,6 @@ def test_with_unknown_labels_the_model_is_that_of_train(method, tmp_path):
     assert (classifier.predict_proba(NEW_TEXTS) != taken_as_absent.predict_proba(NEW_TEXTS)).any()
 
 
-def test_predictions_are_as_free_as_the_labels():
-    classifier = SetRNNClassifier("br", hierarchy=TREE).fit(TEXTS, LEAVES)
-    assert not classifier.tagger_.keeps_closed
-    assert set(classifier.classes_) == set().union(*LEAVES)
-
-
 def test_closed_labels_are_classes_and_true_labels_are_closed_when_scored():
     closing = SetRNNClassifier("br", hierarchy=TREE, close_labels=True).fit(TEXTS, LEAVES)
     assert set(closing.classes_) == set().union(*map(TREE.close, LEAVES))

@@ -26,9 +26,9 @@ from setrnn.systems.candidates import to_probability
 from setrnn.systems.neural import IndependentSystem
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.trust import Calibration
 from setrnn.tagging.trust.acceptance import Acceptance, LabelAcceptance
 from setrnn.tagging.trust.labels import LabelCurves
-from setrnn.tagging.trust.saved import Calibration
 from setrnn.tagging.trust.sets import Isotonic, Scaling
 from small_taggers import with_thresholds
 from tiny_transformers import tiny_tokenizer, tiny_transformer
@@ -110,18 +110,6 @@ def test_an_array_that_is_not_finite_is_named(model, method, value):
     refuse(folder, "model.safetensors", f"'{name}'", "not finite")
 
 
-@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", "1e999"])
-@pytest.mark.parametrize("name", ["common", "by_label"])
-def test_a_calibration_that_is_not_finite_is_refused(model, name, text):
-    folder = model("br")
-    file = folder / "calibration.json"
-    values = json.loads(file.read_text())
-    values["thresholds"][name] = "HERE" if name == "common" else ["HERE"]
-    file.write_text(json.dumps(values).replace('"HERE"', text))
-    seal(folder)
-    refuse(folder, "calibration.json", "damaged")
-
-
 SCALING = {"n_candidates": 16, "temperature": 1.0, "isotonic": None}
 
 
@@ -129,16 +117,16 @@ SCALING = {"n_candidates": 16, "temperature": 1.0, "isotonic": None}
     "changes",
     [
         {"thresholds": {"common": 0.5, "by_label": [0.5, 0.5]}},
-        {"thresholds": {"common": 0.5, "by_label": []}},
         {"thresholds": {"common": 0.5, "by_label": [[0.5]]}},
+        {"thresholds": {"common": float("nan"), "by_label": [0.5]}},
+        {"thresholds": {"common": 0.5, "by_label": [float("-inf")]}},
         {"scalings": {"sets": SCALING | {"n_candidates": 10**9}}},
         {"scalings": {"sets": SCALING | {"n_candidates": 1.5}}},
         {"scalings": {"sets": SCALING | {"temperature": 1e-300}}},
         {"scalings": {"sets": SCALING | {"temperature": 10**400}}},
-        {"scalings": {"sets": {"n_candidates": 16}}},
     ],
 )
-def test_a_calibration_of_another_model_is_refused(model, changes):
+def test_a_calibration_of_another_model_or_without_numbers_is_refused(model, changes):
     folder = model("br")
     change_json(folder, "calibration.json", lambda values: values.update(changes))
     refuse(folder, "calibration.json")
@@ -187,9 +175,7 @@ def test_a_value_of_another_type_anywhere_in_a_calibration_is_refused(wrong):
     [
         ("model.decoder_layers", 1_000_000, "between"),
         ("model.decoder_units", 10**9, "between"),
-        ("model.encoder_units", 10**9, "between"),
         ("model.max_labels", 10**9, "between"),
-        ("search.beam_width", 10**9, "between"),
         ("search.exact_sets", 10**9, "between"),
         ("text.max_words", 10**12, "between"),
         ("seed", -1, "between"),
@@ -214,31 +200,23 @@ def test_settings_beyond_their_bounds_or_of_other_arrays_are_refused(
     ("method", "changes"),
     [
         ("br", {"weights": np.zeros((3, 3), np.float32)}),
-        ("br", {"weights": np.zeros(3, np.float32)}),
         ("br", {"weights": None}),
         ("br", {"weight_labels": None}),
         ("br", {"weight_labels": np.full(4, 10**6, np.int32)}),
         ("br", {"weight_offsets": np.array([0, -5, 10**9], np.int64)}),
-        ("br", {"weight_offsets": np.array([0], np.int64)}),
         ("br", {"intercepts": np.zeros(3, np.float32)}),
-        ("br", {"intercepts": np.zeros((), np.float32)}),
         ("br", {"idf": np.zeros(3, np.float32)}),
         ("br", {"pairs": np.array([5, 4], np.int64)}),
         ("br-support", {"support": np.array([-1, 10**6], np.int32)}),
         ("br-support", {"support_offsets": np.array([0, 10**9], np.int64)}),
-        ("br-support", {"support_offsets": np.array([0], np.int64)}),
-        ("br-support", {"support_offsets": np.zeros(0, np.int64)}),
         ("br", {"seen_sets_offsets": np.array([0, -5, 10**9], np.int64)}),
         ("br", {"seen_sets": np.full(4, 10**6, np.int32)}),
         ("br", {"seen_sets_offsets": None}),
         ("pcc", {"chain": np.zeros((2, 2), np.float32)}),
         ("pcc", {"beam_width": np.array([10**9])}),
-        ("pcc", {"beam_width": np.array([0])}),
         ("pcc", {"beam_width": np.zeros(0, np.int64)}),
         ("set-rnn", {"encoder.words.weight": np.zeros((7, 24), np.float32)}),
-        ("set-rnn", {"encoder.words.weight": np.zeros(7, np.float32)}),
         ("set-rnn", {"decoder.labels.weight": np.zeros((3, 24), np.float32)}),
-        ("set-rnn", {"decoder.labels.weight": np.zeros((), np.float32)}),
         ("set-rnn", {"decoder.output.bias": np.zeros(3, np.float64)}),
         ("set-rnn", {"decoder.output.weight": None}),
         ("set-rnn", {"other": np.zeros(3, np.float32)}),

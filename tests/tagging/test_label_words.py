@@ -124,18 +124,6 @@ def test_labels_are_those_of_the_set_then_the_most_probable_others(any_tagger, t
             assert each.is_in_set == (each.label in found.predicted.labels)
 
 
-def test_the_set_is_that_of_tag_by_every_rule(any_tagger, test_texts):
-    tagger = with_thresholds(any_tagger)
-    for rule in RULES:
-        for text in test_texts[:4]:
-            (expected,) = tagger.tag([text], rule)
-            found = tagger.explain(text, rule=rule)
-            assert found.predicted.labels == expected.labels
-            assert found.rule == rule
-            assert len({each.labels for each in found.sets}) == len(found.sets)
-            assert len({each.name for each in found.sets}) == len(found.sets)
-
-
 @pytest.mark.parametrize("n_labels", [0, 1, 3])
 def test_a_given_set_of_independent_labels_has_its_product(taggers, n_labels):
     tagger = taggers["sigmoid"]

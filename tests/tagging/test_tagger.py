@@ -17,26 +17,6 @@ from setrnn.tagging.tagger import load
 from small_taggers import with_thresholds
 
 
-def assert_same(found, expected):
-    """Batches of other documents may change the last digits of a probability, and no more."""
-    assert [each.labels for each in found] == [each.labels for each in expected]
-    for one, other in zip(found, expected, strict=True):
-        assert one.probability == pytest.approx(other.probability, rel=1e-4)
-        others = [each.labels for each in one.alternatives]
-        assert others == [each.labels for each in other.alternatives]
-
-
-def test_the_batch_size_changes_nothing(tagger, test_texts, test_features, monkeypatch):
-    texts, features = test_texts[:15], test_features[:15]
-    expected = tagger.tag(texts, top=3, features=features)
-    marginals = tagger.predict_proba(texts, features)
-    for batch in (1, 7):
-        monkeypatch.setattr(trained_model, "BATCH", batch)
-        assert_same(tagger.tag(texts, top=3, features=features), expected)
-        found = tagger.predict_proba(texts, features)
-        np.testing.assert_allclose(found, marginals, atol=1e-5)
-
-
 def test_a_stream_is_read_as_it_is_needed(tagger, test_texts, monkeypatch):
     """A service or a long file: predictions start before the last document is read."""
     monkeypatch.setattr(trained_model, "BATCH", 4)
@@ -51,15 +31,6 @@ def test_a_stream_is_read_as_it_is_needed(tagger, test_texts, monkeypatch):
     stream = tagger.tag_stream(documents())
     next(stream)
     assert n_read <= 8
-
-
-def test_token_ids_of_a_prepared_folder_give_what_the_texts_give(
-    tagger, small_prepared, test_texts, test_features
-):
-    tokens = small_prepared.split("test").tokens
-    assert list(tagger.tag_tokens(tokens, top=3)) == tagger.tag(
-        test_texts, top=3, features=test_features
-    )
 
 
 @pytest.mark.parametrize("top", [1, 2, 3, 12, 30])
@@ -136,13 +107,6 @@ def test_a_set_is_at_least_as_probable_as_its_best_sequence(taggers, test_texts,
         assert prediction.probability >= probs[best.labels] * (1 - 1e-4)
 
 
-def test_the_methods_own_rule_is_the_default(taggers, test_texts):
-    for name, rule in {"br": "set", "seq2seq-rnn": "sequence", "set-rnn": "set"}.items():
-        tagger = taggers[name]
-        assert tagger.rule_or_own(None) == rule
-        assert tagger.tag(test_texts[:20]) == tagger.tag(test_texts[:20], rule=rule)
-
-
 def test_alternatives_leave_out_the_predicted_set_wherever_it_stands(tagger, monkeypatch):
     """A rule need not choose the most probable set."""
     candidates = SetCandidates(
@@ -198,14 +162,6 @@ def test_all_that_is_predicted_is_within_the_limits(tagger, test_texts, rule):
             assert not set(limits.forbidden) & names
             ids = frozenset(tagger.labels.index[name] for name in names)
             assert not limits.only_seen or ids in seen
-
-
-def test_the_seen_sets_are_kept_with_the_model(tagger, tmp_path, small_prepared):
-    tagger.save(tmp_path / "model")
-    loaded = load(tmp_path / "model", "cpu").seen_sets
-    wanted = {tuple(row.tolist()) for row in small_prepared.split("train").labels}
-    assert {tuple(row.tolist()) for row in loaded} == wanted
-    assert len(loaded) == len(wanted)
 
 
 def test_a_model_without_its_seen_sets_refuses_only_seen_and_works_otherwise(

@@ -85,12 +85,6 @@ def is_description(content: bytes) -> bool:
     return b'"setrnn"' in content
 
 
-def choose_readme(file: Path, new: str) -> bytes:
-    """Return the description that is there, or the new one if no person has written it."""
-    kept = file.read_bytes() if file.is_file() else b""
-    return kept if is_written(kept) else new.encode()
-
-
 def is_written(readme: bytes) -> bool:
     """Return whether a person has written a README.md; a hub's header alone does not count."""
     text = readme.replace(b"\r\n", b"\n").lstrip(b"\xef\xbb\xbf")
@@ -152,7 +146,10 @@ def _write_model(folder: Path, model: SavedModel, way_out: str) -> str:
     from safetensors.numpy import save
 
     with whole_folder(folder, way_out) as temporary:
-        if readme := choose_readme(folder / README, model.readme):
+        readme = (folder / README).read_bytes() if (folder / README).is_file() else b""
+        if not is_written(readme):
+            readme = model.readme.encode()
+        if readme:
             (temporary / README).write_bytes(readme)
         arrays = {name: np.ascontiguousarray(array) for name, array in model.arrays.items()}
         (temporary / ARRAYS).write_bytes(save(arrays))

@@ -51,7 +51,7 @@ class ServedModel:
     def describe(self) -> ModelCard:
         """Return what a client has to know of the model."""
         tagger = self.tagger
-        calibration, of_labels = tagger.fitted, tagger.label_acceptance
+        calibration, of_labels = tagger.fitted, tagger.fitted.label_acceptance
         data = tagger.notes.get("data")
         return ModelCard(
             **vars(self.answering),
@@ -107,7 +107,7 @@ class ServedModel:
         ]
 
     def _list_marginals(self, probs: npt.NDArray[np.float32], calibrated: bool) -> list[Marginal]:
-        names, acceptance = self.tagger.labels.names, self.tagger.label_acceptance
+        names, acceptance = self.tagger.labels.names, self.tagger.fitted.label_acceptance
 
         def accepted_from(label: int) -> float | None:
             # Thresholds are of calibrated probabilities.

@@ -20,11 +20,6 @@ MANY_LABELS = 1_000
 LEAST_KEPT = 1e-4
 
 
-def hide_probs(probs: Floats32, unknown: Bools | None) -> Floats32:
-    """Return probabilities (n, L) with 0 for the labels that are not known, if there are some."""
-    return probs if unknown is None else np.where(unknown, np.float32(0), probs)
-
-
 @dataclass(frozen=True)
 class TrueMarginals:
     """The probabilities of pairs of a document and a label, and whether they are true.
@@ -47,7 +42,8 @@ class TrueMarginals:
         """
         is_label = np.zeros(probs.shape, dtype=bool)
         is_label[labels.row_numbers, labels.values] = True
-        return cls.of_matrices(hide_probs(probs, unknown), is_label)
+        known = probs if unknown is None else np.where(unknown, np.float32(0), probs)
+        return cls.of_matrices(known, is_label)
 
     @classmethod
     def of_matrices(cls, probs: Floats32, is_label: Bools) -> TrueMarginals:

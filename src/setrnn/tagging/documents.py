@@ -119,16 +119,8 @@ def open_unseen(
     was cut from train for that training. Other documents that the model was trained on raise
     DataError, or give a warning if they are allowed.
     """
-    cut = _cut_valid(data) if split in (None, "valid") else None
-    if cut is not None and is_seen(tagger, open_documents(replace(cut, cut_valid=False), "train")):
-        valid = open_documents(_close_labels(cut, tagger), "valid")
-        if not is_seen(tagger, valid):
-            log.info(
-                f"The model was trained on {cut}: only the valid part that was cut off then is "
-                "used."
-            )
-            return valid
-    documents = open_documents(data, split, "valid")
+    cut = _open_cut_valid(tagger, data) if split in (None, "valid") else None
+    documents = open_documents(data, split, "valid") if cut is None else cut
     read, seen = [], SeenCounts(tagger)
     count = count_up("reading", on_progress, documents.n_documents)
     for batch in seen.watch(documents.batches(tagger)):
@@ -156,20 +148,26 @@ def open_unseen(
     )
 
 
-def _cut_valid(data: Documents) -> Source | None:
-    """Return the data with a valid part cut from train; None if it has one, or is not in files."""
+def _open_cut_valid(tagger: Tagger, data: Documents) -> LabelledDocuments | None:
+    """Return the valid part that was cut from train, if a model was trained on the rest of it."""
     source = read_source(data)
     if source is None or source.prepared_folder is not None:
         return None
     splits = source.open().splits
-    return replace(source, cut_valid=True) if "train" in splits and "valid" not in splits else None
-
-
-def _close_labels(source: Source, tagger: Tagger) -> Source:
-    """Close the labels of the data, if those of the model's training data were closed."""
-    if tagger.hierarchy is None or not tagger.hierarchy.closes_labels:
-        return source
-    return replace(source, options=replace(source.options, hierarchy=tagger.hierarchy))
+    if "train" not in splits or "valid" in splits:
+        return None
+    if not is_seen(tagger, open_documents(replace(source, cut_valid=False), "train")):
+        return None
+    if tagger.hierarchy is not None and tagger.hierarchy.closes_labels:
+        options = replace(source.options, hierarchy=tagger.hierarchy)
+        source = replace(source, options=options)
+    valid = open_documents(replace(source, cut_valid=True), "valid")
+    if is_seen(tagger, valid):
+        return None
+    log.info(
+        f"The model was trained on {source}: only the valid part that was cut off then is used."
+    )
+    return valid
 
 
 def is_seen(tagger: Tagger, documents: LabelledDocuments) -> bool:

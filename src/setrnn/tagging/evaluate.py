@@ -26,12 +26,11 @@ from setrnn.progress import OnProgress, count_up, ignore_progress, log
 from setrnn.systems.candidates import Bools, to_probability
 from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import NO_RULE, BatchSearch, Question
-from setrnn.systems.true_marginals import hide_probs
+from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.documents import MAX_SEEN, Batch, Documents, SeenCounts, open_documents
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger, check_tagger, count_by_source
 from setrnn.tagging.trust.acceptance import (
-    MIN_SHOWN,
     LabelAcceptance,
     accuracy_interval,
     label_reliability,
@@ -232,50 +231,45 @@ def measure_rules(
     None is the model's own rule. Hierarchical measures go by `hierarchy`, or by
     that of the model.
     """
-    names, options = tagger.labels.names, [tagger.resolve(rule, limits=limits) for rule in rules]
+    options = [tagger.resolve(rule, limits=limits) for rule in rules]
     n_sets, limits_of = count_by_source(options), {each.rule: each.limits for each in options}
     predictions: dict[str, list[Prediction]] = {each.rule: [] for each in options}
     own_probs: dict[str, list[float]] = {each.rule: [] for each in options}
     label_sets: list[tuple[str, ...]] = []
     log_probs: list[float | None] = []
-    unknown, missing, shown, seconds = [], [], [], 0.0
+    unknown, missing, marginals, seconds = [], [], [], 0.0
     for batch in batches:
         start = time.perf_counter()
         search = BatchSearch(tagger.system, batch.tokens, n_sets)
         true_sets = _ask_for_true_sets(tagger, batch)
-        chosen = search.choose_all(limits_of, tagger.thresholds, [true_sets])
+        chosen = search.choose_all(limits_of, tagger.fitted.thresholds, [true_sets])
         for each in options:
             sets = chosen[each.rule]
             predictions[each.rule].extend(tagger.name_chosen(search, each, sets))
             own_probs[each.rule].extend(map(to_probability, sets.log_probs))
         seconds += time.perf_counter() - start
-        truth, _ = indicator_matrices(batch.labels, [()] * len(batch.labels), names)
         own = tagger.label_marginals(batch.tokens, search.many_sets(), calibrated=False)
-        # Unknown labels are too improbable to be measured.
-        probs = hide_probs(own.probs, batch.unknown)
-        calibrated = hide_probs(tagger.fitted.label_probs(own.probs), batch.unknown)
+        true_labels = tagger.labels.encode(batch.labels)
+        marginals.append(TrueMarginals.of(own.probs, true_labels, batch.unknown))
         missing.append(own.missing_mass)
-        is_shown = np.maximum(probs, calibrated) > MIN_SHOWN
-        is_label = truth[:, : len(names)].toarray()
-        pairs = [each[is_shown] for each in (probs, calibrated, is_label)]
-        shown.append(np.stack(pairs).astype(np.float64))
         answers = dict(zip(true_sets.rows.tolist(), true_sets.log_probs.tolist(), strict=True))
         log_probs += [answers.get(row) for row in range(len(batch.labels))]
         label_sets += batch.labels
-        marks = np.zeros(probs.shape, dtype=bool) if batch.unknown is None else batch.unknown
+        marks = np.zeros(own.probs.shape, bool) if batch.unknown is None else batch.unknown
         unknown.append(scipy.sparse.csr_array(marks))
         on_documents(len(batch.labels))
     if not label_sets:
         raise DataError("There are no documents to evaluate.")
     known = np.array([each for each in log_probs if each is not None])
-    raw, calibrated, is_label = np.concatenate(shown, axis=1)
+    of_labels = TrueMarginals.concatenate(marginals)
+    calibrated = tagger.fitted.label_probs(of_labels.probs, of_labels.label)
     shared = {
         "documents_per_second": len(label_sets) / max(seconds, 1e-9),
         "missing_mass": float(np.concatenate(missing).mean()),
         "set_log_likelihood": float(np.maximum(known, MIN_LOG_PROB).mean()) if len(known) else None,
         "n_impossible_sets": int((known < MIN_LOG_PROB).sum()),
-        "label_calibration_error": label_reliability(calibrated, is_label > 0).error,
-        "label_calibration_error_raw": label_reliability(raw, is_label > 0).error,
+        "label_calibration_error": label_reliability(calibrated, of_labels.is_label).error,
+        "label_calibration_error_raw": label_reliability(of_labels.probs, of_labels.is_label).error,
         "true_log_probs": tuple(log_probs),
     }
     all_marks = scipy.sparse.csr_array(scipy.sparse.vstack(unknown))
@@ -330,7 +324,7 @@ def _measure(
         mean_probability=float(probs[0].mean()),
         calibration_error=errors[0],
         calibration_error_raw=errors[1],
-        labels=score_labels(truth, predictions, names, tagger.label_acceptance, unknown),
+        labels=score_labels(truth, predictions, names, tagger.fitted.label_acceptance, unknown),
         accepted=score_accepted(whole, is_right),
         hierarchical=in_hierarchy,
         predictions=tuple(predictions),

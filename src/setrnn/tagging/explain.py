@@ -32,9 +32,8 @@ from setrnn.systems.neural import NeuralSystem
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.system import System
-from setrnn.tagging.complete import problem_with_known
 from setrnn.tagging.explanation import Explanation, FoundSequence, LabelWords, NamedSet, Step
-from setrnn.tagging.prediction import name_labels
+from setrnn.tagging.prediction import name_labels, problem_with_known
 from setrnn.training.wide import weigh_tokens
 
 if TYPE_CHECKING:
@@ -259,7 +258,7 @@ def _why_left_out(
     if least not in held:
         instead = f"with it in place of {names[least]} ({probs[least]:.3g})"
         others[tuple(sorted((own - dropped) | held))] = instead
-    largest = tagger.max_labels or len(probs)
+    largest = tagger.system.max_labels or len(probs)
     wanted = [tuple(sorted(own)), *(each for each in others if len(each) <= largest)]
     if len(wanted) == 1:
         return ""

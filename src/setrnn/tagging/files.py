@@ -39,7 +39,6 @@ from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.models.hub import fix_place
 from setrnn.progress import OnProgress, count_up, ignore_progress, log
 from setrnn.systems.limits import Limits
-from setrnn.tagging.ray_cluster import choose_device
 from setrnn.tagging.rows import check_separator, write_predictions
 from setrnn.training.pool import starting_processes, stop_with_parent
 
@@ -166,6 +165,8 @@ def predict_files(
     keep_columns = suffix != ".jsonl" or ray is not None
     options = replace(source.options, require_labels=False, keep_columns=keep_columns)
     source = replace(source, options=options)
+    from setrnn.tagging.ray_cluster import choose_device, tag_on_ray  # they need this file
+
     device = choose_device(device, ray, gpus_per_worker, "--gpus-per-worker")
     tagger = setrnn.load(model, "cpu")
     if beam_width is not None:
@@ -188,8 +189,6 @@ def predict_files(
     if ray is not None:
         if is_file:
             raise ConfigError("--ray writes a folder of Parquet files: name one as --out FOLDER/.")
-        from setrnn.tagging.ray_files import tag_on_ray
-
         return tag_on_ray(work, source, str(out), ray, workers, gpus_per_worker, chunk_rows)
     dataset = source.open()
     part = dataset.require(split or choose_split(list(dataset.splits)))

@@ -19,7 +19,6 @@ from setrnn.systems.candidates import Bools, Floats32, Ids, SetCandidates, to_pr
 from setrnn.systems.limits import Limits, SetLimits
 from setrnn.systems.predicting import BatchSearch, ChosenSets
 from setrnn.systems.rules import LABEL_RULE, count_candidates, find_rule
-from setrnn.tagging.complete import complete_tokens, problem_with_known
 from setrnn.tagging.inputs import Document, check_top, encode_batches, pair_features, pair_known
 from setrnn.tagging.prediction import (
     IMPOSSIBLE,
@@ -29,9 +28,11 @@ from setrnn.tagging.prediction import (
     Prediction,
     Predictions,
     add_notes,
+    complete_tokens,
     list_certificates,
     name_labels,
     name_set,
+    problem_with_known,
 )
 from setrnn.tagging.trained_model import TrainedModel
 
@@ -125,17 +126,9 @@ class Tagger(TrainedModel):
             )
         )
 
-    def tag_tokens(
-        self,
-        tokens: Ragged,
-        rule: str | None = None,
-        top: int = 1,
-        limits: Limits | None = None,
-        *,
-        calibrated: bool = True,
-    ) -> Iterator[Prediction]:
+    def tag_tokens(self, tokens: Ragged, rule: str | None = None) -> Iterator[Prediction]:
         """Predict from token ids, such as those of a prepared folder."""
-        options, size = self.resolve(rule, top, limits, calibrated), self.batch_size
+        options, size = self.resolve(rule), self.batch_size
         for start in range(0, len(tokens), size):
             yield from self._search(tokens.rows(start, min(start + size, len(tokens))), options)
 
@@ -193,7 +186,7 @@ class Tagger(TrainedModel):
         The search must have found `options.n_sets` or more.
         """
         if chosen is None:
-            chosen = search.choose(options.rule, options.limits, self.thresholds)
+            chosen = search.choose(options.rule, options.limits, self.fitted.thresholds)
         by, fitted = find_rule(options.rule), self.fitted
         candidates, labels, log_probs = chosen.choice.candidates, chosen.labels, chosen.log_probs
         proofs: list[Certificate | None] = [None] * len(labels)
@@ -245,7 +238,7 @@ class Tagger(TrainedModel):
         if probs is None or not len(self.labels):  # all training documents may be without labels
             return None, None
         own = np.take_along_axis(probs, np.maximum(sets, 0), axis=1)
-        trusted, acceptance = self.fitted.label_probs(own, sets), self.label_acceptance
+        trusted, acceptance = self.fitted.label_probs(own, sets), self.fitted.label_acceptance
         is_accepted = None if acceptance is None else acceptance.accepts(trusted, sets)
         return trusted if calibrated else own, is_accepted
 
@@ -347,11 +340,7 @@ class Tagger(TrainedModel):
         return self.marginals(texts, features).probs
 
     def marginals(
-        self,
-        texts: Sequence[str],
-        features: Features = None,
-        *,
-        calibrated: bool = True,
+        self, texts: Sequence[str], features: Features = None, *, calibrated: bool = True
     ) -> Marginals:
         """Return p(label | text), and the probability of the sets that were not found."""
         probs, missing = [np.zeros((0, len(self.labels)), np.float32)], [np.zeros(0)]

@@ -13,10 +13,9 @@ import numpy as np
 from typing_extensions import Self
 
 from setrnn.config import Config, MemberSettings, MixtureConfig
-from setrnn.data.example import Hashes, join_hashes
+from setrnn.data.example import Hashes
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary
-from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.read import make_hierarchy
 from setrnn.data.read.label_files import Parents
@@ -33,11 +32,10 @@ from setrnn.systems.predicting import documents_at_once
 from setrnn.systems.registry import choose_rule, find_system
 from setrnn.systems.relabelled import RelabelledSystem
 from setrnn.systems.rules import RULES, find_rule, rule_for
-from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS, Thresholds
+from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS
 from setrnn.systems.rules.plausible import Dependencies
 from setrnn.systems.system import System
-from setrnn.tagging.trust.acceptance import LabelAcceptance
-from setrnn.tagging.trust.saved import Calibration
+from setrnn.tagging.trust import Calibration
 
 BATCH = 1024  # the most documents that are searched together
 # Arrays of a model folder.
@@ -60,30 +58,6 @@ class TrainedModel:
     rule: str | None = None  # for the measure that it was trained for; None: the method's own
     trained_documents: Hashes | None = None  # None if not known
     hierarchy: Hierarchy | None = None  # the parents of labels; predictions may be closed in it
-
-    @classmethod
-    def trained_on(
-        cls,
-        prepared: Prepared,
-        method: str,
-        config: Config,
-        system: System,
-        notes: dict[str, Any] | None = None,
-        rule: str | None = None,
-    ) -> Self:
-        """Return a tagger of a system that was trained on prepared data."""
-        return cls(
-            method,
-            config,
-            prepared.encoder,
-            prepared.labels,
-            system,
-            {} if notes is None else notes,
-            seen_sets=prepared.seen_sets(),
-            rule=rule,
-            trained_documents=join_hashes([prepared.split("train").text_hashes]),
-            hierarchy=prepared.hierarchy,
-        )
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "auto") -> Self:
@@ -144,19 +118,9 @@ class TrainedModel:
         return self.calibration or Calibration(0)
 
     @property
-    def thresholds(self) -> Thresholds | None:
-        """The thresholds of the rules that need some; None without a calibration."""
-        return self.fitted.thresholds
-
-    @property
-    def label_acceptance(self) -> LabelAcceptance | None:
-        """From which probability on each label is accepted; None if that is not known."""
-        return self.fitted.label_acceptance
-
-    @property
     def rules(self) -> tuple[str, ...]:
         """The rules that this model can predict by."""
-        has_thresholds = self.thresholds is not None
+        has_thresholds = self.fitted.thresholds is not None
         return tuple(
             name
             for name, rule in RULES.items()
@@ -240,11 +204,6 @@ class TrainedModel:
         return Dependencies.of(SeenSets(self.seen_sets.padded(min_width=1), len(self.labels)))
 
     @property
-    def max_labels(self) -> int | None:
-        """The most labels that a set may have; None if there is no limit."""
-        return self.system.max_labels
-
-    @property
     def batch_size(self) -> int:
         """The number of documents that are searched together."""
         return documents_at_once(len(self.labels), BATCH)
@@ -297,6 +256,9 @@ class TrainedModel:
             arrays[SEEN_SETS_OFFSETS] = np.asarray(self.seen_sets.offsets, dtype=np.int64)
         if self.trained_documents is not None:
             arrays[TRAINED_TEXTS] = self.trained_documents
+        readme = ""
+        with suppress(ModelError):  # damaged notes must not lose a model
+            readme = write_readme(self)
         saved = SavedModel(
             self.method,
             self.config,
@@ -306,7 +268,7 @@ class TrainedModel:
             self.notes,
             None if self.calibration is None else self.calibration.as_dict(),
             rule=self.rule,
-            readme=self._readme(),
+            readme=readme,
             hierarchy=self.hierarchy,
         )
         version = save_model(folder, saved, way_out, replaced=replaced)
@@ -331,12 +293,6 @@ class TrainedModel:
             raise ConfigError("The tagger is not in a folder yet. Write all of it: Tagger.save.")
         require_folder(folder, "Calibrating")
         return self.saved_to(Path(folder), replaced=self.version)
-
-    def _readme(self) -> str:
-        """Return the README.md; empty if the notes are damaged, which must not lose a model."""
-        with suppress(ModelError):
-            return write_readme(self)
-        return ""
 
 
 def _first_line(error: Exception) -> str:

@@ -1,5 +1,4 @@
 import os
-import shutil
 import signal
 from dataclasses import replace
 from functools import partial
@@ -57,10 +56,6 @@ def distil(teacher, data, method="sigmoid", *settings, **more):
 
 def weights_of(tagger):
     return tagger.system.arrays()
-
-
-def are_same(first, second):
-    return all(np.array_equal(first[name], second[name]) for name in first)
 
 
 @pytest.mark.parametrize("method", ["sigmoid", "set-rnn", "set-rnn-exact"])
@@ -180,10 +175,9 @@ def test_a_teacher_with_another_tokenizer_reads_the_texts_itself(data, taggers, 
     ]
 
 
-@pytest.fixture(scope="module")
-def stopped_run(prepared, teacher, tmp_path_factory):
-    """A student that Ctrl-C stopped in its first epoch; copy it before changing it."""
-    folder = tmp_path_factory.mktemp("stopped")
+@pytest.fixture
+def stopped(prepared, teacher, tmp_path):
+    """A student that Ctrl-C stopped in its first epoch."""
     step, steps = Trainer._step, iter(range(1, 100))
 
     def step_and_stop(self, *arguments):
@@ -195,22 +189,8 @@ def stopped_run(prepared, teacher, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Trainer, "_step", step_and_stop)
         with pytest.raises(StoppedError, match="--resume"):
-            distil(teacher, prepared, out=folder / "student")
-    return folder
-
-
-@pytest.fixture
-def stopped(stopped_run, tmp_path):
-    return shutil.copytree(stopped_run, tmp_path / "stopped") / "student"
-
-
-def test_a_stopped_student_ends_as_one_without_a_stop(prepared, teacher, stopped, monkeypatch):
-    whole = distil(teacher, prepared)
-    resumed = distil(teacher, prepared, out=stopped, resume=True)
-    assert are_same(weights_of(resumed), weights_of(whole))
-    monkeypatch.setattr(Trainer, "_step", None)
-    finished = distil(teacher, prepared, out=stopped, resume=True, budget=1e-4)
-    assert are_same(weights_of(finished), weights_of(whole))
+            distil(teacher, prepared, out=tmp_path / "student")
+    return tmp_path / "student"
 
 
 def test_a_run_is_resumed_only_with_its_own_teacher(prepared, taggers, teacher, stopped):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import setrnn
-from setrnn.config import Config, MixtureConfig, TextSettings, from_dict, load_config
+from setrnn.config import Config, MixtureConfig, TextSettings, from_dict
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError, DataError, ModelError
@@ -16,8 +16,7 @@ from setrnn.systems.rules import RULES
 from setrnn.tagging.documents import example_batches
 from setrnn.tagging.learn.mix import join
 from setrnn.tagging.learn.mixture_weights import collect, fit_likelihood, label_log_probs
-from small_taggers import SMALL, SMALL_OVERRIDES, trained_tagger
-from tiny_transformers import save_transformer
+from small_taggers import SMALL, trained_tagger
 
 SET_RULES = [name for name, rule in RULES.items() if rule.source == "sets"]
 
@@ -110,23 +109,6 @@ def test_members_with_different_tokenizers_and_label_orders_mix(
         assert one.probability == pytest.approx(other.probability, abs=1e-3)
     with pytest.raises(DataError, match="vocabulary"):
         setrnn.evaluate(mixture, small_prepared)
-
-
-def test_a_transformer_and_a_classical_system_mix(
-    taggers, small_examples, valid, test_texts, tmp_path
-):
-    pytest.importorskip("transformers")
-    path = save_transformer(tmp_path / "tiny")
-    encoder = ["encoder.name=transformer", f"encoder.path={path}", "text.max_tokens=16"]
-    config = load_config(overrides=[*SMALL_OVERRIDES, *encoder, "training.epochs=1"])
-    streams = {"train": lambda: iter(small_examples["train"])}
-    prepared = prepare(streams, tmp_path / "prepared", "subwords", config.text, {})
-    members = [taggers["br"], trained_tagger(prepared, "sigmoid", config)]
-    # The few tokens that the transformer knows are the same in some documents.
-    mixture = setrnn.mix(members, valid, allow_training_documents=True)
-    mixture.save(tmp_path / "model")
-    loaded = setrnn.load(tmp_path / "model", device="cpu")
-    assert loaded.tag(test_texts, "f1", top=2) == mixture.tag(test_texts, "f1", top=2)
 
 
 def test_each_tokenizer_of_a_model_folder_is_sealed(taggers, other_br, tmp_path):

@@ -11,8 +11,8 @@ from setrnn.config import Config, TrainingSettings
 from setrnn.data.read import write_examples
 from setrnn.errors import ConfigError
 from setrnn.tagging.learn.update import choose_schedule, read_training_changes, update
+from setrnn.tagging.trust import Calibration
 from setrnn.tagging.trust.acceptance import Acceptance
-from setrnn.tagging.trust.saved import Calibration
 
 QUICK = {"training.epochs": 4}
 NEW_LABEL = "curling"

@@ -95,7 +95,7 @@ def test_too_few_documents_show_nothing_even_if_all_are_right():
 
 @pytest.mark.parametrize(("n_right", "n"), [(0, 7), (3, 10), (95, 100), (20, 20)])
 def test_the_bounds_are_those_of_clopper_and_pearson(n_right, n):
-    low, high = accuracy_interval(n_right, n, 0.95)
+    low, high = accuracy_interval(n_right, n)
     assert low == 0 if n_right == 0 else binom.sf(n_right - 1, n, low) == pytest.approx(0.025)
     assert high == 1 if n_right == n else binom.cdf(n_right, n, high) == pytest.approx(0.025)
 

@@ -10,6 +10,7 @@ from setrnn.data.read import write_examples
 from setrnn.errors import DataError
 from setrnn.systems.rules import RULES
 from setrnn.tagging.documents import open_documents
+from setrnn.tagging.trust import Calibration
 from setrnn.tagging.trust.acceptance import Acceptance
 from setrnn.tagging.trust.calibrate import (
     MIN_DOCUMENTS,
@@ -18,7 +19,6 @@ from setrnn.tagging.trust.calibrate import (
     find_calibration,
     fit_calibration,
 )
-from setrnn.tagging.trust.saved import Calibration
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +190,7 @@ def test_training_into_the_same_folder_keeps_the_target(accepting, news, few, no
         kept = each.calibration.acceptance["f1"]
         assert (kept.target, kept.confidence) == (before.target, before.confidence) == (TARGET, 0.8)
         assert kept.threshold not in (None, before.threshold)
-        assert each.label_acceptance.target == TARGET
+        assert each.calibration.label_acceptance.target == TARGET
     assert not any("target accuracy" in each for each in notes.warnings)
     again = setrnn.calibrate(tagger, news, target=TARGET, confidence=0.8)
     assert again.acceptance == kept, "as if it was calibrated by hand"

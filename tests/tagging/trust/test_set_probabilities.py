@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setrnn.tagging.trust import Calibration
 from setrnn.tagging.trust.acceptance import reliability
-from setrnn.tagging.trust.saved import Calibration
 from setrnn.tagging.trust.sets import (
     MIN_MISSING,
     Isotonic,

@@ -33,7 +33,7 @@ from setrnn.tagging.learn.mix import join, mix_members
 from setrnn.tagging.learn.mixture_weights import LEAST_TO_FIT
 from setrnn.tagging.learn.train import train_uncalibrated
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.trust.saved import Calibration
+from setrnn.tagging.trust import Calibration
 from setrnn.training.start import TrainOptions
 
 MIN_FOLDS, MAX_FOLDS, FITTED = 5, 20, 2_000  # FITTED: documents times folds, about

@@ -34,8 +34,8 @@ from setrnn.tagging.learn.mixture_weights import (
     mean_log_likelihood,
 )
 from setrnn.tagging.tagger import Tagger, open_model
+from setrnn.tagging.trust import Calibration
 from setrnn.tagging.trust.calibrate import calibrate_or_warn, find_calibration
-from setrnn.tagging.trust.saved import Calibration
 
 NAMES_SHOWN = 5
 
@@ -85,20 +85,14 @@ def mix(
         check_model_place(place)
     every = join([*members.values()])
     documents = open_unseen(every, data, split, on_progress, allow_training_documents)
-    batches = list(documents.batches(every))
-    documents.bad_rows.report()
-    n_labels = _count_labels(batches)
+    n_labels = _count_labels(documents.batches(every))
     if not can_fit(n_labels):
         raise DataError(
             f"The weights of a mixture need {LEAST_TO_FIT} documents with labels or more, got "
             f"{np.count_nonzero(n_labels):,}. Give documents that no member was trained on, with "
             "all their labels."
         )
-    mixture, documents = _fit_mixture(every, members, documents, batches, on_progress)
-    before = find_calibration(place)
-    if place is not None:
-        mixture = mixture.saved_to(place)
-    return calibrate_or_warn(mixture, documents, place, before, on_progress)
+    return mix_members(members, documents, find_calibration(place), on_progress, out=place)
 
 
 def mix_members(
@@ -107,8 +101,9 @@ def mix_members(
     before: Calibration | None = None,
     on_progress: OnProgress = ignore_progress,
     weights: Weights | None = None,
+    out: Path | None = None,
 ) -> Tagger:
-    """Mix taggers, by their names, and calibrate the mixture.
+    """Mix taggers, by their names, and calibrate the mixture, after it is saved in `out`.
 
     The mixture is calibrated to the targets of the calibration `before`. With too few complete
     documents, it has the given weights, or equal ones.
@@ -117,7 +112,6 @@ def mix_members(
     batches = list(documents.batches(every))
     n_labels = _count_labels(batches)
     if can_fit(n_labels):
-        documents.bad_rows.report()
         mixture, documents = _fit_mixture(every, members, documents, batches, on_progress)
     else:
         if len(members) > 1:
@@ -128,10 +122,12 @@ def mix_members(
             )
         mixture = replace(every, notes=_note_data([*members.values()]))
         documents = replace(documents, batches=lambda _: iter(batches))
-    return calibrate_or_warn(mixture, documents, None, before, on_progress)
+    if out is not None:
+        mixture = mixture.saved_to(out)
+    return calibrate_or_warn(mixture, documents, out, before, on_progress)
 
 
-def _count_labels(batches: Sequence[Batch]) -> Ints:
+def _count_labels(batches: Iterable[Batch]) -> Ints:
     """Return the number of labels of each complete document, (n,)."""
     return np.array([len(each) for batch in keep_complete(batches) for each in batch.labels])
 

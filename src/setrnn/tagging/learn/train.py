@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.config import Config
+from setrnn.data.example import join_hashes
 from setrnn.data.prepared import Prepared
 from setrnn.data.read.label_files import Parents
 from setrnn.errors import ConfigError, StoppedError
@@ -125,7 +126,6 @@ def train(
     target = None if out is None else Path(out)
     source = make_source(data, valid, hierarchy, close_labels, cut_valid)
     chosen = None if method is None else find_method(method)
-    check_processes(chosen)
     check_training(chosen, full, device, target, resume)
     if chosen is None:
         from setrnn.tagging.learn.automatic import Automatic
@@ -165,6 +165,9 @@ def check_training(
     A method of None is a training without a method; it checks its own settings and run.
     """
     is_network = method is not None and method.is_network
+    if find_ranks().n > 1 and not is_network:  # started by torchrun
+        what = "Training without --method" if method is None else f"'{method.name}'"
+        raise ConfigError(f"{what} uses one process. Several train one network: --method set-rnn.")
     if method is not None:
         check_method(method, config)
         if resume and not is_network:
@@ -178,13 +181,6 @@ def check_training(
     if is_network and out is not None and (run := run_folder_of(out)).exists():
         with only_trainer(run):
             check_run(run, resume)
-
-
-def check_processes(method: Method | None) -> None:
-    """Raise if a method cannot be trained by several processes, and torchrun has started some."""
-    if find_ranks().n > 1 and (method is None or not method.is_network):
-        what = "Training without --method" if method is None else f"'{method.name}'"
-        raise ConfigError(f"{what} uses one process. Several train one network: --method set-rnn.")
 
 
 def train_prepared(
@@ -235,8 +231,18 @@ def train_uncalibrated(
         **trained.notes,
     }
     _note_best_epoch(notes, config, options)
-    system = trained.system
-    tagger = Tagger.trained_on(prepared, method.name, config, system, notes, options.rule)
+    tagger = Tagger(
+        method.name,
+        config,
+        prepared.encoder,
+        prepared.labels,
+        trained.system,
+        notes,
+        seen_sets=prepared.seen_sets(),
+        rule=options.rule,
+        trained_documents=join_hashes([prepared.split("train").text_hashes]),
+        hierarchy=prepared.hierarchy,
+    )
     return tagger if out is None else _save(tagger, out, options)
 
 

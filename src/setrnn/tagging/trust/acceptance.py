@@ -203,13 +203,13 @@ def lower_bound(n_right: Ints, n: Ints, confidence: float) -> Floats:
     return np.where(n_right == 0, 0.0, bound)
 
 
-def accuracy_interval(n_right: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the two-sided confidence interval of an accuracy (Clopper and Pearson)."""
+def accuracy_interval(n_right: int, n: int) -> tuple[float, float]:
+    """Return the two-sided 95% confidence interval of an accuracy (Clopper and Pearson)."""
     if n == 0:
         return 0.0, 1.0
     from scipy.stats import binomtest  # slow to import, and needed only here
 
-    low, high = binomtest(n_right, n).proportion_ci(confidence, method="exact")
+    low, high = binomtest(n_right, n).proportion_ci(0.95, method="exact")
     return float(low), float(high)
 
 

@@ -35,6 +35,7 @@ from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.documents import Documents, LabelledDocuments, open_documents, open_unseen
 from setrnn.tagging.prediction import name_labels
 from setrnn.tagging.tagger import Tagger, check_tagger
+from setrnn.tagging.trust import Calibration, Target
 from setrnn.tagging.trust.acceptance import (
     Acceptance,
     Reliability,
@@ -46,7 +47,6 @@ from setrnn.tagging.trust.acceptance import (
     reliability,
 )
 from setrnn.tagging.trust.labels import fit_label_curves
-from setrnn.tagging.trust.saved import Calibration, Target
 from setrnn.tagging.trust.sets import Scaling, fit_scaling, held_out
 
 MIN_DOCUMENTS = 100  # to calibrate on
@@ -384,7 +384,7 @@ class SearchedDocuments:
     def _predict(self, tagger: Tagger, rule: str) -> Predicted:
         """Predict by a rule; by the model's own as without one."""
         limits = tagger.resolve(None if rule == tagger.rule_or_own(None) else rule).limits
-        chosen = [each.choose(rule, limits, tagger.thresholds) for each in self.searches]
+        chosen = [each.choose(rule, limits, tagger.fitted.thresholds) for each in self.searches]
         probs = np.array([to_probability(each) for part in chosen for each in part.log_probs])
         width = max(each.shape[1] for each in (self.true_sets, *(part.labels for part in chosen)))
         labels = np.concatenate([widen(part.labels, width) for part in chosen])
@@ -414,7 +414,7 @@ def choose_weight(
 
     def score(weight: float) -> float:
         limits = replace(how.limits, plausible=weight)
-        found = [each.choose(how.rule, limits, tagger.thresholds) for each in searches]
+        found = [each.choose(how.rule, limits, tagger.fitted.thresholds) for each in searches]
         named = [name_labels(tagger.labels, row) for each in found for row in each.labels]
         scores = evaluate_label_sets(label_sets, named, tagger.labels.names)
         return sign * float(getattr(scores, measure))
