@@ -67,7 +67,10 @@ def demo(
     _title("1. The data", "data info newsroom --hierarchy newsroom")
     show(newsroom.DESCRIPTION)
     show_parts(dataset_statistics(parts))
-    _title("2. The best model that the time allows", "train newsroom --hierarchy newsroom --out my-model")
+    _title(
+        "2. The best model that the time allows",
+        "train newsroom --hierarchy newsroom --out my-model",
+    )
     show(
         f"The demo uses small networks, and {60 * MINUTES:.0f} seconds instead of 10 minutes. It "
         "trains the systems that fit into this time, and mixes them with weights chosen on the "
