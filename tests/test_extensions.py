@@ -29,6 +29,16 @@ SETTINGS = (*SMALL_OVERRIDES, "training.epochs=2")
 TEXTS = ["The match ended late.", "", "Parliament passed the budget after the storm."]
 
 
+BLOCKS = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.S)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_part_is_added_in_fewer_than_25_lines(block):
+    without_docstrings = re.sub(r'""".*?"""', "", block)
+    lines = [each.strip() for each in without_docstrings.splitlines()]
+    assert len([each for each in lines if each and not each.startswith("#")]) < 25
+
+
 @pytest.fixture(scope="module")
 def guide():
     """The names that the code of CONTRIBUTING.md defines; its entries are removed again."""
@@ -36,7 +46,7 @@ def guide():
     names = {"__name__": "guide"}
     sys.modules["guide"] = sys.modules[__name__]  # where dataclasses look for their module
     try:
-        for block in re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.S):
+        for block in BLOCKS:
             exec(compile(block, GUIDE.name, "exec"), names)
         yield names
     finally:

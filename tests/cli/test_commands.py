@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from setrnn.cli import main
-from setrnn.cli.app import COMMANDS
+from setrnn.cli.app import COMMANDS, load_command
 
 LISTED = """
 import json, sys
@@ -38,6 +38,14 @@ def test_the_help_shows_no_type_behind_flags(arguments, monkeypatch, capsys):
     found = capsys.readouterr().out
     assert "--help" in found
     assert "bool" not in found
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_shows_each_name_of_an_option_once(name):
+    command = load_command(name)
+    for each in getattr(command, "commands", {name: command}).values():
+        for option in each.params:
+            assert len(option.opts) == len(set(option.opts)), option.opts
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["no-such-command"]])

@@ -1,5 +1,6 @@
 """A folder with small data and models under the names that the pages use."""
 
+import csv
 import json
 import shutil
 
@@ -53,6 +54,8 @@ def write_world(folder, examples, taggers):
     (folder / "untagged.csv").write_text("\n".join(["id,text", *lines]), encoding="utf-8")
     headed = (f"{json.dumps(row['text'].splitlines()[0])},{row['id']}" for row in few)
     (folder / "new.csv").write_text("\n".join(["title,body", *headed]), encoding="utf-8")
+    for name in ("more.csv", "test.csv"):
+        write_table(folder / name, parts["valid"])
     (folder / "small.json").write_text(json.dumps(SMALL))
     for method, places in MODELS.items():
         for place in places:
@@ -70,6 +73,13 @@ def row_of(example):
 def write_lines(file, rows):
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def write_table(file, examples):
+    with file.open("w", encoding="utf-8", newline="") as stream:
+        rows = csv.writer(stream)
+        rows.writerow(("title", "body", "topics"))
+        rows.writerows((*each.text.split("\n", 1), ";".join(each.labels)) for each in examples)
 
 
 def make_room(words):

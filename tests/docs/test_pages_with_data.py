@@ -113,7 +113,7 @@ def test_documents_to_tag_next_are_written_with_proposals(taggers, run):
     taggers["br"].save("model")
     examples = islice(newsroom.examples("test"), 250)
     write_csv("untagged.csv", ("id", "text"), [(each.id, each.text) for each in examples])
-    run(commands_of("choose.md", "what to tag next"))
+    run(commands_of("update.md", "what to tag next"))
     rows = read_table("next.csv")
     assert len(rows) == 200
     assert rows[0].keys() >= {"id", "text", "predicted_labels", "reason"}
@@ -201,7 +201,7 @@ def test_incomplete_documents_are_read_trained_on_and_copied(run):
 
 def test_a_table_in_four_languages_becomes_models(run):
     shutil.copy(ROOT / "docs/languages/notices.csv", ".")
-    printed = run(commands_of("languages.md"))
+    printed = run(commands_of("texts.md"))
     told = "".join(text for words, text in printed.items() if words.startswith("predict"))
     lines = [line for line in told.splitlines() if line.startswith("{")]
     labels = [set(json.loads(line)["labels"]) for line in lines]
@@ -297,7 +297,7 @@ def test_a_reviewed_export_updates_a_model(small_examples, run):
         for each in documents[:30]
     ]
     write_rows(Path("reviewed.jsonl"), rows)
-    printed = run(commands_of("update.md"))
+    printed = run(commands_of("update.md", "update"))
     (update,) = [text for words, text in printed.items() if words.startswith("update")]
     assert "30 old documents are replaced" in update
     assert "`checked`" in printed["show model-2"]

@@ -44,7 +44,7 @@ FROM_README = re.compile(r"<!-- README.md: (.+) -->")
 PICTURES = {".svg", ".png"}
 PROSE = re.compile(r"^(?! {4}).*$", re.MULTILINE)
 ROW = re.compile(r"^\|.*$", re.MULTILINE)
-BOOSTED = {"Start here", "Guides", "Concepts"}  # a search finds what explains before what lists
+BOOSTED = {"Start", "Guides", "Concepts"}  # a search finds what explains before what lists
 LANGUAGES = {".py": "python", ".toml": "toml", ".yaml": "yaml", ".json": "json"}
 
 

@@ -72,7 +72,8 @@ def write_settings() -> str:
         "Made from `setrnn/config.py`. `--set GROUP.NAME=VALUE` changes a setting of `train`, "
         "`compare` and other commands, `--config FILE` several of them by a JSON file with the "
         "groups as objects, `--preset` all that the preset names. Unknown names and values out of "
-        "range are refused. [Training](../training.md#what-to-try) says what to try.",
+        "range are refused; ranges are in brackets. [Training](../training.md#what-to-try) says "
+        "what to try.",
         "",
         *_settings("seed", "", config.Config, presets, {"seed"}),
     ]
@@ -102,7 +103,10 @@ def _settings(
         default = f"`{each.default}`" if each.default != "" else ""
         comment = comments.get(each.name, "")
         if "bounds" in each.metadata and each.name != "seed":
-            least, most = each.metadata["bounds"]
+            least, most = (
+                int(bound) if float(bound).is_integer() else bound
+                for bound in each.metadata["bounds"]
+            )
             comment += f" ({least:,} to {most:,})" if comment else f"{least:,} to {most:,}"
         lines.append(_row(f"`{name}`", default, comment, changed))
     return [*lines, ""]
@@ -284,7 +288,8 @@ def _docstring(value: Any) -> Iterator[str]:  # noqa: ANN401
             yield ""
         elif head == "Example:":
             code = inspect.cleandoc("\n" + body)
-            yield from ("```pycon", code, "```", "")
+            shown = re.sub(r" +# doctest: \+\w+", "", code)
+            yield from ("```pycon", shown, "```", "")
         else:
             yield from (part.strip(), "")
 

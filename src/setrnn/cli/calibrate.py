@@ -30,7 +30,7 @@ def calibrate(
     ],
     reading: options.Reading,
     target_accuracy: Annotated[float, option("The least accuracy of accepted predictions.")] = 0.9,
-    confidence: Annotated[float, option("The confidence that they reach that accuracy.")] = 0.9,
+    confidence: Annotated[float, option("The confidence in that accuracy.")] = 0.9,
     rule: options.Rule = None,
     split: options.ValidPart = None,
     figure: Annotated[
@@ -84,12 +84,12 @@ def _show(found: Calibrated) -> None:
     show(
         f"{found.tagger.method}, rule {found.rule}, {found.calibration.n_documents:,} documents: "
         f"{found.accuracy:.3f} of the predicted sets are right. Expected calibration error: "
-        f"{found.before.error:.3f} before, {after.error:.3f} after (each fifth of the documents, "
-        "with the calibration of the others).\n"
+        f"{found.before.error:.3f} before, {after.error:.3f} after (measured on each fifth of the "
+        "documents, calibrated on the others).\n"
         f"Labels: {found.labels_before.error:.3f} before, {found.labels_after.error:.3f} after.\n"
         f"{describe_acceptance(found.acceptance)}\n"
-        f"Accepted by themselves: {labels.n_safe:,} of {len(found.tagger.labels):,} labels, each "
-        "from a probability that evaluate lists."
+        f"Labels accepted one by one: {labels.n_safe:,} of {len(found.tagger.labels):,}; evaluate "
+        "lists the probability from which on each is."
     )
 
 
@@ -103,7 +103,7 @@ def describe_acceptance(acceptance: Acceptance) -> str:
             "--target-accuracy, or calibrate on more documents."
         )
     return (
-        f"Accept predictions of probability {acceptance.threshold:.3f} or more, for an accuracy of "
-        f"{target} with confidence {confidence}: {acceptance.n_accepted:,} documents "
+        f"Predictions of probability {acceptance.threshold:.3f} or more are accepted, for an "
+        f"accuracy of {target} with confidence {confidence}: {acceptance.n_accepted:,} documents "
         f"({acceptance.share:.1%}), of which {acceptance.accuracy:.3f} are right."
     )

@@ -47,7 +47,7 @@ def compare(
         option("The longest training time of one run.", "MINUTES", default="no limit"),
     ] = None,
     add: Annotated[
-        list[str] | None, option("Another tool's predictions. May be repeated.", "NAME=FILE")
+        list[str] | None, option("Predictions of another tool. May be repeated.", "NAME=FILE")
     ] = None,
     quick: Annotated[bool, option("Use small settings and one seed, for a first look.")] = False,
     valid: options.Valid = None,

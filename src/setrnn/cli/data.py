@@ -220,7 +220,7 @@ def prepare(
     config: options.ConfigFile = None,
     settings: options.Settings = None,
 ) -> None:
-    """Write data as a folder that training maps into memory, and print its path."""
+    """Write data as a prepared folder, which training opens at once, and print its path."""
     source = replace(reading.source(data, valid), unlabelled=tuple(unlabelled or ()))
     with terminal_progress() as on_progress:
         prepared = setrnn.prepare(

@@ -40,10 +40,10 @@ SMALLER = {
     "training.valid_documents": 200,  # measured after each epoch
 }
 # The first document of each kind is shown.
-EASY, UNCERTAIN, WRONG = "an easy one", "one with an uncertain label", "one that it gets wrong"
+EASY, UNCERTAIN, WRONG = "an easy document", "an uncertain label", "a wrong set"
 SURE, UNSURE, LEAST_LEFT_OUT = 0.95, 0.75, 0.05  # probabilities of labels
 NEXT = {
-    "Open the page that explains the uncertain document:": "{page}",
+    "Read why the uncertain document has its labels; open this page:": "{page}",
     "Tag in a browser, at http://127.0.0.1:8000:": "{setrnn} serve {model}",
     "Tag a text of your own:": '{setrnn} predict {model} --text "The cup final is on."',
     "See why:": '{setrnn} explain {model} --text "The cup final is on."',
@@ -67,15 +67,20 @@ def demo(
     _title("1. The data", "data info newsroom --hierarchy newsroom")
     show(newsroom.DESCRIPTION)
     show_parts(dataset_statistics(parts))
-    _title("2. Training without a method", "train newsroom --hierarchy newsroom --out my-model")
+    _title(
+        "2. The best model that the time allows",
+        "train newsroom --hierarchy newsroom --out my-model",
+    )
     show(
-        f"Here with small networks and {60 * MINUTES:.0f} seconds instead of 10 minutes. What fits "
-        "the time is trained, and mixed with weights chosen on the valid part."
+        f"The demo uses small networks, and {60 * MINUTES:.0f} seconds instead of 10 minutes. It "
+        "trains the systems that fit into this time, and mixes them with weights chosen on the "
+        "valid part."
     )
     tagger = _open_model(out / MODEL)
-    _title("3. What each member gives on the valid part, and their mixture", f"show {model}")
+    _title("3. Each system and their mixture, on the valid part", f"show {model}")
     show_members(tagger.notes["mixture"])
-    _title("4. What is accepted without review, by the valid part", f"calibrate {model} newsroom")
+    show("Held out: each fifth of the documents is predicted with weights fitted on the others.")
+    _title("4. Which predictions need no review", f"calibrate {model} newsroom")
     with terminal_progress() as on_progress:
         found = setrnn.calibrate(tagger, "newsroom", target=TARGET, on_progress=on_progress)
     tagger = found.tagger.save_calibration(out / MODEL)
@@ -87,7 +92,7 @@ def demo(
     show_measures("The measures by each prediction rule", rows)
     if (accepted := evaluations[found.rule].accepted) is not None:
         show_accepted(accepted, TARGET)
-    _title("6. Three documents and the probabilities of labels", f'predict {model} --text "..."')
+    _title("6. Three documents of the test part", f'predict {model} --text "..."')
     explained = _show_documents(tagger, parts["test"])
     with whole_file(out / PAGE) as file:
         file.write(render_explanation(tagger.explain(explained.text, explained.features)).encode())
@@ -134,7 +139,7 @@ def _show_documents(tagger: Tagger, examples: Sequence[Example]) -> Example:
         first.setdefault(_kind(example, found, probs), (example, found, probs))
     shown = {kind: first[kind] for kind in (EASY, UNCERTAIN, WRONG) if kind in first}
     for kind, (example, found, probs) in shown.items():
-        show(f"\n{kind.capitalize()}: {example.text}")
+        show(f"\n{kind.capitalize()}. {example.text}")
         _show_labels(example, found, probs)
         verdict = "wrong" if kind == WRONG else "right"
         accepted = "accepted" if found.accepted else "for review"

@@ -48,7 +48,7 @@ def explain(
 ) -> None:
     """Explain how a model tags a text, or how it scores a given set.
 
-    Shows the words for each label and against it, and the most probable sets. If the model emits
+    Shows the words for and against each label, and the most probable sets. If the model emits
     labels one by one, also shows the sequences of labels and the words attended to at each step.
     """
     if label and no_label:

@@ -101,9 +101,9 @@ Device = Annotated[
 Rule = Annotated[
     str | None,
     option(
-        "How to choose the predicted set: set is the most probable set, sequence the set of the "
-        "most probable sequence, and the others are the best set for a measure: f1 for "
-        "instance-F1, hamming for hamming loss, micro-f1, label-f1.",
+        "How to choose the predicted set: set takes the most probable set, sequence that of the "
+        "most probable sequence of labels, and f1, hamming, micro-f1 and label-f1 the best set for "
+        "instance-F1, hamming loss, micro-F1 and label-F1.",
         "set|sequence|f1|hamming|micro-f1|label-f1",
         default="the rule of the measure or the method that the model was trained for",
     ),
@@ -210,8 +210,8 @@ class TrainingOptions:
     measure: Annotated[
         str | None,
         option(
-            "What the model should be good at. It chooses the epoch, the weights of members, and "
-            "the rule that predicts.",
+            "The measure that the model should be best at. It chooses the epoch, the weights of "
+            "the members, and the prediction rule.",
             "instance-f1|label-f1|micro-f1|subset-accuracy|hamming-loss",
             default="instance-f1",
         ),
@@ -268,7 +268,7 @@ class LimitOptions:
     min_labels: Annotated[int, option("The least number of labels in a set.", "N")] = 0
     max_labels: Annotated[int | None, option("The greatest number of labels in a set.", "N")] = None
     only_seen: Annotated[bool, option("Predict only label sets that occurred in training.")] = False
-    free: Annotated[bool, option("Predict also sets that the model finds implausible.")] = False
+    free: Annotated[bool, option("Also predict sets that the model finds implausible.")] = False
     require: Annotated[
         list[str] | None, option("A label that every set must have. May be repeated.", "LABEL")
     ] = None

@@ -47,7 +47,7 @@ class WorkerOptions:
     workers: Annotated[
         int | None,
         option(
-            "Tag by N processes. The same command resumes after a stop.",
+            "Tag with N processes. The same command resumes after a stop.",
             "N",
             default="with a folder, one per core or per GPU",
         ),

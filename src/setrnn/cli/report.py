@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,7 +58,7 @@ def _show_systems(found: Table) -> None:
     styles = {"best": "bold", "tied": "underline"}
     show_table(
         found.title,
-        [column.header.replace(" ", "\n") for column in found.values],
+        [re.sub(r" |(?<=-)(?=F)", "\n", column.header) for column in found.values],
         (
             [Text(cell.text.partition(" ± ")[0], styles.get(cell.mark, "")) for cell in row]
             for row in found.cells

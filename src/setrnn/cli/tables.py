@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -14,7 +15,8 @@ from setrnn.metrics import LOWER_IS_BETTER, MEASURES, write_measure
 
 Row: TypeAlias = Sequence[str | Text]
 
-MAX_NAME_WIDTH = 40  # of the first column, which other columns do not make narrower
+MAX_NAME_WIDTH = 18  # of the first column, which other columns do not make narrower
+SPACE = 3  # between two columns
 
 
 def show_table(
@@ -26,6 +28,8 @@ def show_table(
 ) -> None:
     """Print rows of text under a title, with a caption below.
 
+    If all columns hold numbers and do not fit into the terminal, the last ones are left out.
+
     Args:
         title: what the table shows.
         columns: the names of the columns.
@@ -35,6 +39,9 @@ def show_table(
             others hold numbers.
     """
     cells = [[each if isinstance(each, Text) else Text(each) for each in row] for row in rows]
+    n_shown = len(columns) if words else _count_fitting(columns, cells)
+    left_out = [" ".join(name.split()) for name in columns[n_shown:]]
+    columns = columns[:n_shown]
     longest = max((len(row[0].plain) for row in cells), default=0)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column(columns[0], overflow="fold", min_width=min(longest, MAX_NAME_WIDTH))
@@ -43,13 +50,28 @@ def show_table(
         justify: Any = "right" if is_number else "left"
         table.add_column(Text(name), justify=justify, no_wrap=is_number, overflow="fold")
     for row in cells:
-        table.add_row(*row)
+        table.add_row(*row[:n_shown])
     stdout.print()
     if title:
         stdout.print(Text(title, "bold"))
     stdout.print(table)
     if caption:
         stdout.print(Text(caption, "italic"))
+    if left_out:
+        stdout.print(f"Not shown, as the terminal is too narrow: {', '.join(left_out)}.")
+
+
+def _count_fitting(columns: Sequence[str], cells: Sequence[Sequence[Text]]) -> int:
+    """Count the columns that fit into the terminal, the first two in any case."""
+    texts = [[name, *(row[n].plain for row in cells)] for n, name in enumerate(columns)]
+    widths = [
+        max(len(line) for each in column for line in [*each.split("\n"), ""]) for column in texts
+    ]
+    widths[0] = min(widths[0], MAX_NAME_WIDTH)
+    n_shown = len(columns)
+    while n_shown > 2 and sum(widths[:n_shown]) + SPACE * (n_shown - 1) > stdout.width:
+        n_shown -= 1
+    return n_shown
 
 
 def show_measures(
@@ -74,7 +96,7 @@ def show_measures(
         best = (min if key in LOWER_IS_BETTER else max)(known)
         return Text(write_measure(value, key), "bold" if value == best and len(rows) > 1 else "")
 
-    columns = ["", *(name.replace(" ", "\n") for name in measures.values())]
+    columns = ["", *(re.sub(r" (?!p)|(?<=-)", "\n", name) for name in measures.values())]
     cells = ([name, *(cell(key, row.get(key)) for key in measures)] for name, row in rows.items())
     show_table(title, columns, cells, caption)
 

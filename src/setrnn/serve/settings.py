@@ -43,8 +43,7 @@ class ServeSettings:
     label_studio: Annotated[
         bool,
         Option(
-            "--label-studio",
-            help="Also answer as a machine learning backend of Label Studio, by the first model.",
+            help="Also answer as a machine learning backend of Label Studio, by the first model."
         ),
     ] = False
     max_texts: Annotated[int, Option(help="The most texts per request.", min=1)] = 64

@@ -1,4 +1,4 @@
-"""docs/dependencies.md names what pyproject.toml installs, and the package imports nothing else."""
+"""docs/tour.md names what pyproject.toml installs, and the package imports nothing else."""
 
 import ast
 import re
@@ -10,9 +10,9 @@ import pytest
 tomllib = pytest.importorskip("tomllib")
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8").partition("## Dependencies")[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-ALWAYS, EXTRAS = PAGE.split("## Extras")
+ALWAYS, EXTRAS = PAGE.split("### Extras")
 # Imported by another name than that of the package.
 IMPORTED_AS = {"scikit-learn": "sklearn"}
 # What comes with a dependency, or is used only if it is there; the page says so.
