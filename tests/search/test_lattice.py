@@ -19,7 +19,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.model.interfaces import Encoding
 from setrnn.search.lattice import merge_equal, rank_by_exact, search_sets
 from setrnn.systems import neural
-from setrnn.systems.order_free import OrderFreeSystem
+from setrnn.systems.recurrent import OrderFreeSystem
 
 ROUNDING = 1e-5
 

@@ -15,8 +15,7 @@ from setrnn.comparison.records import LabelSets, SetSums
 from setrnn.data.prepared import Prepared, PreparedSplit
 from setrnn.data.ragged import Ragged, even_rows
 from setrnn.systems.candidates import Ids, ScoredSet
-from setrnn.systems.order_free import OrderFreeSystem
-from setrnn.systems.recurrent import RecurrentSystem
+from setrnn.systems.recurrent import OrderFreeSystem, RecurrentSystem
 from setrnn.tagging.explain import explain_tokens
 from setrnn.tagging.tagger import Tagger
 

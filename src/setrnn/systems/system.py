@@ -37,7 +37,6 @@ class System(Protocol):
 
     emits_sequences: ClassVar[bool] = False  # whether labels are emitted one by one
     stops_early: ClassVar[bool] = False  # whether a search for few sets leaves out others
-    shares_sources: ClassVar[bool] = False  # whether one search finds sets and sequences
     max_training_labels: ClassVar[int | None] = None  # the most labels per training document
 
     @abstractmethod
