@@ -27,10 +27,10 @@ from setrnn.model.evidence import (
     LABELS_PER_PLACE,
     LabelEvidence,
     ShortlistEvidence,
+    WideEvidence,
     make_evidence,
 )
 from setrnn.model.interfaces import Encoder, Encoding
-from setrnn.model.wide import WideEvidence
 from setrnn.progress import OnProgress, ignore_progress
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from setrnn.errors import ConfigError
 from setrnn.methods import Method
-from setrnn.systems.classical.br import BinaryRelevance
-from setrnn.systems.classical.br_support import SupportInference
+from setrnn.systems.classical.br import BinaryRelevance, SupportInference
 from setrnn.systems.classical.pcc import ClassifierChain
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.rules import find_rule

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,13 +14,12 @@ from setrnn.config import Config
 from setrnn.data.batches import TrainingDocuments
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
+from setrnn.model.evidence import WideEvidence
 from setrnn.model.network import Network
-from setrnn.model.wide import WideEvidence
 from setrnn.progress import OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Floats32, Ints
-from setrnn.systems.classical.br import fit_linear
 from setrnn.systems.classical.features import Tfidf
-from setrnn.systems.classical.system import LinearWeights, TrainingData, make_training_data
+from setrnn.systems.classical.system import LinearWeights, TrainingData, fit_linear
 
 N_FOLDS = 10
 
@@ -38,12 +36,12 @@ def add_wide(
     Those of the train part come from fits on other documents, so that they are only as good as
     those of new documents.
     """
-    tfidf, data = make_training_data(prepared, config.classical, config.training.forgotten)
-    n_total = data.n_labels * (N_FOLDS + 1)
+    n_total = len(prepared.labels) * (N_FOLDS + 1)
     count = count_up("fitting br on words", on_progress, n_total, "labels")
-    linear = fit_linear(data, config.classical, count)
+    tfidf, data = TrainingData.of(prepared, config, count)
+    linear = fit_linear(data)
     network.start_from(make_wide(tfidf, linear))
-    log_odds = cross_fit(data, config, choose_folds(len(data.label_sets), config.seed), count)
+    log_odds = cross_fit(data, choose_folds(len(data.label_sets), config.seed))
     if documents.train_rows is not None:
         others = linear.logits(tfidf.transform(documents.tokens))
         rows = documents.train_rows
@@ -79,12 +77,7 @@ def choose_folds(n_documents: int, seed: int) -> Ints:
     return np.random.default_rng(seed).permutation(n_documents) % min(N_FOLDS, n_documents)
 
 
-def cross_fit(
-    data: TrainingData,
-    config: Config,
-    folds: Ints,
-    on_labels_done: Callable[[int], None] = lambda n_labels: None,
-) -> Floats32:
+def cross_fit(data: TrainingData, folds: Ints) -> Floats32:
     """Return the log-odds of the documents of each fold by BR fitted on the others: (n, L).
 
     They are 0 if there are no others.
@@ -92,6 +85,6 @@ def cross_fit(
     found = np.zeros((len(folds), data.n_labels), dtype=np.float32)
     for fold in np.unique(folds) if len(folds) > 1 else ():
         own, others = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-        linear = fit_linear(data.take(others), config.classical, on_labels_done)
+        linear = fit_linear(data.take(others))
         found[own] = linear.logits(data.features[own])
     return found

@@ -2,13 +2,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from setrnn.config import ClassicalSettings
 from setrnn.data.ragged import Ragged
 from setrnn.systems.classical import system
 from setrnn.systems.classical.active_features import fit_sparse_logistic
-from setrnn.systems.classical.br import fit_linear
 from setrnn.systems.classical.logistic import Penalties, fit_logistic
-from setrnn.systems.classical.system import TrainingData
+from setrnn.systems.classical.system import TrainingData, fit_linear
 
 TIGHT = {"max_steps": 1000, "tolerance": 1e-9}
 
@@ -58,9 +56,9 @@ def test_br_with_many_labels_predicts_as_with_few(long_tail, monkeypatch):
     features, targets = long_tail
     rows = [targets[row].indices.tolist() for row in range(targets.shape[0])]
     data = TrainingData(features, Ragged.from_lists(rows), 20)
-    few = fit_linear(data, ClassicalSettings())
+    few = fit_linear(data)
     monkeypatch.setattr(system, "MANY_LABELS", 20)
-    many = fit_linear(data, ClassicalSettings())
+    many = fit_linear(data)
     expected, found = (1 / (1 + np.exp(-each.logits(features))) for each in (few, many))
     np.testing.assert_allclose(found, expected, atol=0.1)
     assert np.abs(found - expected).mean() < 0.01

@@ -10,8 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from brute_force import all_sets, found_sets, sigmoid
 from setrnn.data.ragged import Ragged
-from setrnn.systems.classical.br import BinaryRelevance
-from setrnn.systems.classical.br_support import SupportInference
+from setrnn.systems.classical.br import BinaryRelevance, SupportInference
 from setrnn.systems.classical.pcc import ClassifierChain
 from setrnn.systems.classical.system import LinearWeights
 from setrnn.systems.empty_set import NEVER

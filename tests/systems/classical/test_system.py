@@ -121,9 +121,9 @@ def test_a_chain_is_logistic_regression_on_words_and_earlier_labels():
     generator = np.random.default_rng(0)
     features = sp.csr_matrix(np.abs(generator.normal(size=(60, 10))).astype(np.float32))
     label_sets = [np.flatnonzero(generator.random(18) < 0.3).tolist() for _ in range(60)]
-    data = TrainingData(features, Ragged.from_lists(label_sets), 18)
     fine = ClassicalSettings(l1=0.1, l2=0.1, max_steps=1000, tolerance=1e-9)
-    model = ClassifierChain.fit(None, data, fine)
+    data = TrainingData(features, Ragged.from_lists(label_sets), 18, fine)
+    model = ClassifierChain.fit(None, data)
     assert not np.tril(model.chain).any(), "a label looks at none but those before it"
     targets = indicator(data.label_sets, 18)
     for label in (0, 1, 4, 17):
