@@ -7,7 +7,6 @@ import torch
 from brute_force_sequences import N_WORDS, batch_of, tiny_network
 from setrnn.config import ClassicalSettings, Config, ModelSettings
 from setrnn.data.ragged import Ragged
-from setrnn.model import evidence
 from setrnn.model.evidence import WideEvidence
 from setrnn.model.network import rebuild_network
 from setrnn.systems.classical.features import Tfidf
@@ -51,7 +50,7 @@ def test_other_documents_of_the_batch_change_nothing(fitted, documents, monkeypa
     together = log_odds(wide, list(documents))
     alone = torch.cat([log_odds(wide, [row]) for row in documents])
     torch.testing.assert_close(alone, together)
-    monkeypatch.setattr(evidence, "MAX_PRODUCTS", 1)
+    monkeypatch.setattr("setrnn.model.evidence.MAX_PRODUCTS", 1)
     torch.testing.assert_close(log_odds(wide, list(documents)), together)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import setrnn
 from setrnn.data.read import BadRows
-from setrnn.systems.empty_set import fit_empty_shift
+from setrnn.systems.products import fit_empty_shift
 
 
 @pytest.mark.parametrize("share", [0.004, 0.1, 0.9])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,9 +36,6 @@ from setrnn.systems.predicting import group_sets
 from setrnn.systems.relabelled import LABEL_IDS, RelabelledSystem
 from setrnn.systems.rules import MANY_SETS
 from setrnn.systems.system import Arrays, System
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 WEIGHTS, N_LABELS = "mixture.weights", "mixture.n_labels"  # arrays
 FIRST = 1e6  # more than any log-probability: the best set of a member is always kept
@@ -286,7 +283,7 @@ class MixtureSystem(System):
         """Where the members compute: cuda if one of them does."""
         return "cuda" if any(each.device_name == "cuda" for each in self.systems) else "cpu"
 
-    def with_beam_width(self, beam_width: int) -> Self | None:
+    def with_beam_width(self, beam_width: int) -> MixtureSystem | None:
         """Return the mixture with another beam width in all members that search."""
         wider = [each.with_beam_width(beam_width) for each in self.systems]
         if all(each is None for each in wider):
@@ -307,7 +304,9 @@ class MixtureSystem(System):
         return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:
+    def from_arrays(
+        cls, arrays: Arrays, method: Method, config: Config, device: str
+    ) -> MixtureSystem:
         """Rebuild all members from their arrays and settings."""
         from setrnn.systems.registry import find_system  # it imports this file
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,14 @@ from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network, find_window, rebuild_network
 from setrnn.search.set_search import ScoredSets
 from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, SetCandidates
-from setrnn.systems.empty_set import EMPTY_SHIFT, pack_shift, unpack_shift
 from setrnn.systems.known import Known
-from setrnn.systems.products import most_probable_products, product_log_probs
+from setrnn.systems.products import (
+    EMPTY_SHIFT,
+    most_probable_products,
+    pack_shift,
+    product_log_probs,
+    unpack_shift,
+)
 from setrnn.systems.rules import MANY_SETS
 from setrnn.systems.system import Arrays, System
 
@@ -238,12 +243,9 @@ def map_in_threads(work: Callable[[Piece], Found], pieces: Iterable[Piece]) -> I
 class IndependentSystem(NeuralSystem):
     """A network whose labels are independent, given the document: all probabilities are exact."""
 
+    # A product over labels does not know how many documents have none.
+    shifts_empty_set: ClassVar[bool] = True
     empty_shift: float = 0.0  # added to the log-odds of the empty set
-
-    @property
-    def shifts_empty_set(self) -> bool:
-        """True: a product over labels does not know how many documents have none."""
-        return True
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:

@@ -21,7 +21,7 @@ from setrnn.model.devices import find_device
 from setrnn.model.encoders import find_encoder
 from setrnn.model.network import make_network, rebuild_network
 from setrnn.progress import OnProgress, ignore_progress, log
-from setrnn.systems.empty_set import fit_empty_set
+from setrnn.systems.products import fit_empty_set
 from setrnn.systems.registry import find_system
 from setrnn.systems.system import System
 from setrnn.training.loop import Trainer, list_training_documents

@@ -13,8 +13,8 @@ from setrnn.data.ragged import Ragged
 from setrnn.systems.classical.br import BinaryRelevance, SupportInference
 from setrnn.systems.classical.pcc import ClassifierChain
 from setrnn.systems.classical.system import LinearWeights
-from setrnn.systems.empty_set import NEVER
 from setrnn.systems.known import Known, given_known, known_log_prob
+from setrnn.systems.products import NEVER
 
 NAMES = ("br", "br-support", "pcc")
 N, N_DOCUMENTS = 4, 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,17 +29,14 @@ from setrnn.systems.classical.system import (
     fit_regressions,
     ignore_labels,
 )
-from setrnn.systems.empty_set import (
+from setrnn.systems.known import Known, make_completions
+from setrnn.systems.products import (
     log_empty_of,
     log_total,
     shift_candidates,
     shift_log_probs,
 )
-from setrnn.systems.known import Known, make_completions
 from setrnn.systems.system import Arrays
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 # n documents, K beams, L labels, G given sets, S labels of a beam
 
@@ -54,7 +51,7 @@ class ClassifierChain(ClassicalSystem):
     beam_width: int
 
     @classmethod
-    def fit(cls, tfidf: Tfidf, data: TrainingData) -> Self:
+    def fit(cls, tfidf: Tfidf, data: TrainingData) -> ClassifierChain:
         """Fit all classifiers at once: in training the earlier labels are known.
 
         The labels are further columns beside the features; each classifier may use the columns

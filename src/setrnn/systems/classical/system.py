@@ -7,7 +7,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,8 @@ from setrnn.methods import Method
 from setrnn.progress import OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, SetCandidates
 from setrnn.systems.classical.features import Tfidf, indicator
-from setrnn.systems.empty_set import EMPTY_SHIFT, pack_shift, unpack_shift
 from setrnn.systems.known import Known
+from setrnn.systems.products import EMPTY_SHIFT, pack_shift, unpack_shift
 from setrnn.systems.system import Arrays, System
 from setrnn.systems.true_marginals import MANY_LABELS
 
@@ -168,6 +168,7 @@ class ClassicalSystem(System):
         ['br', 'br-support', 'pcc']
     """
 
+    shifts_empty_set: ClassVar[bool] = True
     tfidf: Tfidf
     linear: LinearWeights
     empty_shift: float = field(default=0.0, kw_only=True)  # added to the log-odds of the empty set
@@ -242,11 +243,6 @@ class ClassicalSystem(System):
     def _read_own(cls, arrays: Arrays, n_labels: int) -> dict[str, Any]:
         """Return the fields of a subclass from its arrays."""
         return {}
-
-    @property
-    def shifts_empty_set(self) -> bool:
-        """True: p(empty set) is fitted after training."""
-        return True
 
     def with_empty_shift(self, shift: float) -> Self:
         """Return the same system with the log-odds of the empty set shifted."""
