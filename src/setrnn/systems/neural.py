@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from setrnn.config import Config
 from setrnn.data.batches import make_batch, prediction_batches
 from setrnn.data.ragged import Ragged
 from setrnn.methods import Method
-from setrnn.model.devices import find_device, limited_threads, patient_threads
+from setrnn.model.devices import find_device, limited_threads, patient_threads, thread_pool
 from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network, find_window, rebuild_network
 from setrnn.search.set_search import ScoredSets
@@ -50,7 +49,6 @@ MAX_SCORES = 2**29  # outputs of the beams of all searches of all documents
 Rows = Ints  # the rows of a batch
 Score = Callable[[Rows, Encoding], Tensor]
 Array = TypeVar("Array", Floats, Floats32)
-Piece = TypeVar("Piece")
 Found = TypeVar("Found")
 
 
@@ -153,7 +151,8 @@ class NeuralSystem(System):
             self.network.eval()
         try:
             if is_shared:
-                yield from zip(batches, map_in_threads(find, batches), strict=True)
+                with thread_pool() as threads:
+                    yield from zip(batches, threads.map(find, batches), strict=True)
             else:
                 for rows in batches:
                     with self._threads_of_a_batch() if on_cpu else nullcontext():
@@ -220,23 +219,6 @@ def as_candidates(found: ScoredSets) -> SetCandidates:
         pruned=None if own is None else own.pruned.cpu().numpy().astype(np.float64),
         label_probs=None if found.label_probs is None else found.label_probs.cpu().numpy(),
     )
-
-
-def map_in_threads(work: Callable[[Piece], Found], pieces: Iterable[Piece]) -> Iterator[Found]:
-    """Apply `work` to pieces in as many threads as torch uses; yield the results in order.
-
-    Each piece is computed by one thread, so the results do not depend on the number of threads.
-    """
-    n_threads = torch.get_num_threads()
-    if n_threads == 1:
-        yield from map(work, pieces)
-        return
-    pool = ThreadPoolExecutor(n_threads, "setrnn", torch.set_num_threads, (1,))
-    try:
-        yield from pool.map(work, pieces)
-    finally:
-        pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(n_threads)  # one setting for all threads
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.errors import SetRNNError
 from setrnn.methods import METHODS
 from setrnn.systems.classical.features import indicator
-from setrnn.systems.classical.logistic import Penalties, fit_logistic
+from setrnn.systems.classical.logistic import fit_logistic
 from setrnn.systems.classical.pcc import ClassifierChain
 from setrnn.systems.classical.system import LinearWeights, TrainingData
 from setrnn.systems.registry import SYSTEMS
@@ -130,10 +130,7 @@ def test_a_chain_is_logistic_regression_on_words_and_earlier_labels():
         seen = sp.hstack([data.features, targets[:, :label]], "csr").astype(float)
         own = sp.csr_matrix(model.linear.weights).toarray()[:, label]
         own = np.concatenate([own, model.chain[:label, label]])
-        alone, intercepts = fit_logistic(
-            seen.astype(np.float32), targets[:, [label]], Penalties(0.1, 0.1),
-            max_steps=1000, tolerance=1e-9,
-        )  # fmt: skip
+        alone, intercepts = fit_logistic(seen.astype(np.float32), targets[:, [label]], fine)
         is_true = targets[:, [label]].toarray().ravel()
 
         def loss(weights, intercept, seen=seen, is_true=is_true):

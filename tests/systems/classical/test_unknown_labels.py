@@ -12,7 +12,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.unknown import Incomplete
 from setrnn.errors import DataError
 from setrnn.systems.classical.br import SupportInference
-from setrnn.systems.classical.logistic import Penalties, Problem, to_torch
+from setrnn.systems.classical.logistic import Problem, to_torch
 from setrnn.systems.classical.pcc import ClassifierChain
 from setrnn.systems.classical.system import TrainingData, fit_linear
 
@@ -68,7 +68,8 @@ def test_the_loss_of_an_unknown_label_is_that_of_the_sum_over_both_answers(forgo
     targets = torch.zeros(N, L)
     targets[data.label_sets.row_numbers, data.label_sets.values.astype(np.int64)] = 1
     problem = Problem(
-        to_torch(features), to_torch(features.T.tocsr()), targets, Penalties(0, 0), None,
+        to_torch(features), to_torch(features.T.tocsr()), targets,
+        ClassicalSettings(l1=0.0, l2=0.0), None,
         open_weights=open_weights,
     )  # fmt: skip
     at = torch.randn(D + 1, L, generator=torch.Generator().manual_seed(1)).requires_grad_()

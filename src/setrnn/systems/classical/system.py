@@ -138,19 +138,15 @@ def fit_regressions(
     """
     # They load torch, which takes longer than to predict with what is fitted.
     from setrnn.systems.classical.active_features import fit_sparse_logistic
-    from setrnn.systems.classical.logistic import Penalties, fit_logistic
+    from setrnn.systems.classical.logistic import fit_logistic
 
     targets = indicator(data.label_sets, data.n_labels)
-    how: dict[str, Any] = {
-        "penalties": Penalties(data.settings.l1, data.settings.l2),
-        "max_steps": data.settings.max_steps,
-        "tolerance": data.settings.tolerance,
-        "on_labels_done": data.on_labels_done,
-    }
     if allowed is None and data.incomplete is None and data.n_labels >= MANY_LABELS:
-        return fit_sparse_logistic(data.features, targets, **how)
+        return fit_sparse_logistic(data.features, targets, data.settings, data.on_labels_done)
     open_weights = None if data.incomplete is None else data.incomplete.open_weights
-    return fit_logistic(data.features, targets, **how, allowed=allowed, open_weights=open_weights)
+    return fit_logistic(
+        data.features, targets, data.settings, allowed, open_weights, data.on_labels_done
+    )
 
 
 def fit_linear(data: TrainingData) -> LinearWeights:
