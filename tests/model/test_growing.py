@@ -13,8 +13,7 @@ from setrnn.data.example import Example
 from setrnn.data.preparing import Vocabulary, prepare
 from setrnn.methods import METHODS
 from setrnn.model.evidence import WideEvidence
-from setrnn.model.growing import LABELS, WORDS, grow_weights
-from setrnn.model.network import rebuild_network
+from setrnn.model.network import LABELS, WORDS, grow_weights, rebuild_network
 
 NEW = [
     Example(f"n{n}", f"zyxwv qponm storm weather {n}", ("storm", "gale storm"), ("brand new",))
