@@ -94,7 +94,9 @@ class RNNDecoder(nn.Module):
         inputs = self.dropout(vectors)
         hidden = self._advance(inputs, hidden)
         context = self._attention(encoding, self.query(hidden[-1])) @ encoding.memory
-        logits = add_evidence(self._phi(context, hidden[-1], inputs), encoding)
+        logits = self._phi(context, hidden[-1], inputs)
+        if encoding.evidence is not None:
+            logits = logits + encoding.evidence[:, None]
         return self._log_softmax(logits, is_used), (*hidden, is_used)
 
     def step_rows(
@@ -309,17 +311,9 @@ def score_outputs(
     if features.numel() < vectors.numel():  # few rows: two small products are cheaper
         scores: Tensor = output(features) + to_label_space(features) @ vectors.mT
         return scores
-    return linear(features, *output_weights(output, to_label_space, vectors))
-
-
-def output_weights(
-    output: nn.Linear, to_label_space: nn.Linear | None, vectors: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Return one weight (V, H) and bias (V,) that score the outputs in both ways."""
-    if to_label_space is None:
-        return output.weight, output.bias
+    # One weight (V, H) and bias (V,) that score the outputs in both ways.
     weight = output.weight + vectors @ to_label_space.weight
-    return weight, output.bias + vectors @ to_label_space.bias
+    return linear(features, weight, output.bias + vectors @ to_label_space.bias)
 
 
 def _layer_weights(gru: nn.GRU, part: str, layer: int) -> tuple[Tensor, Tensor]:
@@ -339,11 +333,6 @@ def _gru_cell(of_input: Tensor, hidden: Tensor, of_hidden: Tensor) -> Tensor:
     reset, update = (of_input[:, : 2 * H] + of_hidden[:, : 2 * H]).sigmoid().chunk(2, dim=1)
     new = torch.addcmul(of_input[:, 2 * H :], reset, of_hidden[:, 2 * H :]).tanh()
     return new.lerp(hidden, update)
-
-
-def add_evidence(logits: Tensor, encoding: Encoding) -> Tensor:
-    """Add the evidence of each document to the logits (B, K, V) of its beams."""
-    return logits if encoding.evidence is None else logits + encoding.evidence[:, None]
 
 
 def sum_steps(log_probs: Tensor, orders: Tensor, lengths: Tensor | None) -> Tensor:
