@@ -8,16 +8,12 @@ from brute_force_sequences import (
     TEXTS,
     all_sequences,
     batch_of,
+    encoded,
     sequence_log_probs,
     tiny_network,
 )
 
 RECURRENT = pytest.mark.parametrize("decoder", ["rnn", "sgm"])
-
-
-def encoded(decoder="rnn", **settings):
-    network = tiny_network(decoder, **settings)
-    return network.decoder, network.encode(batch_of(TEXTS))
 
 
 def test_additive_attention_is_that_of_the_formula():

@@ -9,10 +9,9 @@ from brute_force_sequences import (
     TEXTS,
     OrderFreeTable,
     as_tuple,
-    batch_of,
+    encoded,
     found_sets,
     set_log_probs,
-    tiny_network,
 )
 from setrnn.config import Config, SearchSettings
 from setrnn.data.ragged import Ragged
@@ -24,9 +23,8 @@ from setrnn.systems.recurrent import OrderFreeSystem
 ROUNDING = 1e-5
 
 
-def order_free(n_labels=5, seed=0, **settings):
-    network = tiny_network("order-free", n_labels=n_labels, seed=seed, **settings)
-    return network.decoder, network.encode(batch_of())
+def order_free(n_labels=5, seed=0):
+    return encoded("order-free", n_labels=n_labels, seed=seed)
 
 
 def truths(decoder, encoding):
