@@ -23,12 +23,7 @@ from brute_force_sequences import (
     tiny_network,
 )
 from setrnn.metrics import document_f1, indicator_matrix
-from setrnn.objectives import (
-    OBJECTIVES,
-    optimal_completion,
-    own_sequences,
-    set_reward,
-)
+from setrnn.objectives import OBJECTIVES, optimal_completion, own_sequences, set_reward
 from setrnn.objectives.own_sequences import MOST_STEPS, draw, emit, take_best
 from setrnn.objectives.set_reward import REWARD_WEIGHT, draw_sequences, f1
 

@@ -1,12 +1,7 @@
 import numpy as np
 
 from setrnn.systems.candidates import SetCandidates
-from setrnn.systems.known import (
-    Known,
-    given_known,
-    known_log_prob,
-    make_completions,
-)
+from setrnn.systems.known import Known, given_known, known_log_prob, make_completions
 
 KNOWN = Known.of([[1, 3], [], [2]], [[0], [1, 2], []])
 

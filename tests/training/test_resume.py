@@ -10,13 +10,7 @@ from setrnn.data.disk import select_prefix
 from setrnn.errors import ConfigError, StoppedError
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.training.keeper import BEST
-from setrnn.training.run_folder import (
-    LAST,
-    SAVED,
-    mark_saved,
-    read_checkpoint,
-    run_folder_of,
-)
+from setrnn.training.run_folder import LAST, SAVED, mark_saved, read_checkpoint, run_folder_of
 
 
 @pytest.fixture

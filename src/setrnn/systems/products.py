@@ -32,12 +32,7 @@ from setrnn.systems.candidates import (
     rank_sets,
     sum_over_sets,
 )
-from setrnn.systems.independent import (
-    bound_size,
-    list_likely_labels,
-    size_probs,
-    without_label,
-)
+from setrnn.systems.independent import bound_size, list_likely_labels, size_probs, without_label
 from setrnn.systems.known import Known, make_completions
 
 if TYPE_CHECKING:

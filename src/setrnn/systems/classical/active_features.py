@@ -22,13 +22,7 @@ from torch import Tensor
 
 from setrnn.config import ClassicalSettings
 from setrnn.systems.candidates import Bools, Floats32, Ints
-from setrnn.systems.classical.logistic import (
-    Features,
-    Problem,
-    fit_block,
-    map_blocks,
-    to_torch,
-)
+from setrnn.systems.classical.logistic import Features, Problem, fit_block, map_blocks, to_torch
 
 MOST_ROUNDS = 3  # of adding features
 SLACK = 1.1  # a feature is added if its derivative exceeds the penalty by this factor

@@ -30,12 +30,7 @@ from setrnn.systems.classical.system import (
     ignore_labels,
 )
 from setrnn.systems.known import Known, make_completions
-from setrnn.systems.products import (
-    log_empty_of,
-    log_total,
-    shift_candidates,
-    shift_log_probs,
-)
+from setrnn.systems.products import log_empty_of, log_total, shift_candidates, shift_log_probs
 from setrnn.systems.system import Arrays
 
 # n documents, K beams, L labels, G given sets, S labels of a beam
