@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -154,17 +154,16 @@ class NeuralSystem(System):
                 with thread_pool() as threads:
                     yield from zip(batches, threads.map(find, batches), strict=True)
             else:
+                # Of a single batch, only a transformer gains by several threads.
+                is_pretrained = self.config.encoder.is_pretrained
+                threads_of_one = patient_threads() if is_pretrained else limited_threads(1)
                 for rows in batches:
-                    with self._threads_of_a_batch() if on_cpu else nullcontext():
+                    with threads_of_one if on_cpu else nullcontext():
                         found = find(rows)
                     yield rows, found
         finally:
             if was_training:
                 self.network.train()
-
-    def _threads_of_a_batch(self) -> AbstractContextManager[None]:
-        """Return how a single batch is computed: only a transformer gains by several threads."""
-        return patient_threads() if self.config.encoder.is_pretrained else limited_threads(1)
 
     def gather_sets(
         self, tokens: Ragged, n_sets: int, search: Callable[[Rows, Encoding], ScoredSets]
