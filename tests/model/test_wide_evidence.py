@@ -11,7 +11,7 @@ from setrnn.model.evidence import WideEvidence
 from setrnn.model.network import rebuild_network
 from setrnn.systems.classical.features import Tfidf
 from setrnn.systems.classical.system import TrainingData, fit_linear
-from setrnn.training.wide import make_wide
+from setrnn.training.start import make_wide
 
 N_LABELS = 4
 

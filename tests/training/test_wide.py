@@ -15,8 +15,14 @@ from setrnn.model.network import make_network
 from setrnn.systems.classical.br import BinaryRelevance
 from setrnn.systems.classical.system import TrainingData
 from setrnn.tagging.learn.planning import measure_speed
-from setrnn.training.start import TrainOptions, identify_run
-from setrnn.training.wide import add_wide, choose_folds, cross_fit, weigh_tokens
+from setrnn.training.start import (
+    TrainOptions,
+    add_wide,
+    choose_folds,
+    cross_fit,
+    identify_run,
+    weigh_tokens,
+)
 
 WIDE = "model.wide=on"
 ONE = np.zeros(1, dtype=np.int64)  # the first row

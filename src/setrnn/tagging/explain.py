@@ -34,7 +34,7 @@ from setrnn.systems.system import System
 from setrnn.tagging.complete import problem_with_known
 from setrnn.tagging.explanation import Explanation, FoundSequence, LabelWords, NamedSet, Step
 from setrnn.tagging.prediction import name_labels
-from setrnn.training.wide import weigh_tokens
+from setrnn.training.start import weigh_tokens
 
 if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger
