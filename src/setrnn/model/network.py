@@ -98,7 +98,7 @@ def make_network(
     """Build a network as it is before training: the same for the same seed."""
     torch.manual_seed(config.seed)
     encoder, labels = find_encoder(config.encoder.name).from_data(prepared, config, on_progress)
-    made = find_decoder(decoder)(encoder.memory_size, labels, config.model)
+    made = find_decoder(decoder, config.model)(encoder.memory_size, labels, config.model)
     evidence = None
     if config.model.evidence:
         n_listed = config.model.shortlist
@@ -115,7 +115,8 @@ def rebuild_network(weights: Mapping[str, Tensor], config: Config, decoder: str 
         for part in ("encoder", "decoder", "evidence", "wide")
     }
     encoder = find_encoder(config.encoder.name).from_weights(own["encoder"], settings)
-    made = find_decoder(decoder).from_weights(own["decoder"], encoder.memory_size, settings)
+    kind = find_decoder(decoder, settings)
+    made = kind.from_weights(own["decoder"], encoder.memory_size, settings)
     with without_values():
         n_listed = settings.shortlist if "proposal.weight" in own["evidence"] else 0
         evidence = (
@@ -261,7 +262,8 @@ def _list_label_weights(network: Network, decoder: str, settings: ModelSettings)
     dimensions = own.labels.embedding_dim if hasattr(own, "labels") else 0
     with without_values():
         vectors = torch.empty(own.n_labels + 1, dimensions, device="meta")
-        larger: Any = find_decoder(decoder)(network.encoder.memory_size, vectors, settings)
+        kind = find_decoder(decoder, settings)
+        larger: Any = kind(network.encoder.memory_size, vectors, settings)
     shapes = {name: each.shape for name, each in own.state_dict().items()}
     names = [
         f"decoder.{name}"

@@ -38,6 +38,7 @@ class RNNDecoder(nn.Module):
     emits: ClassVar[str] = "sequences"
     computes_rows: ClassVar[bool] = True
     reads_outputs: ClassVar[bool] = False  # whether it reads the vectors of the outputs
+    reads_context: ClassVar[bool] = False  # whether its recurrence reads the context
 
     def __init__(self, memory_size: int, label_vectors: Tensor, settings: ModelSettings) -> None:
         super().__init__()
@@ -49,7 +50,7 @@ class RNNDecoder(nn.Module):
         self.labels = nn.Embedding(self.n_labels + 1, dimensions, _weight=with_none)
         self.first_hidden = nn.Linear(memory_size, layers * units)
         self.gru = nn.GRU(
-            dimensions,
+            dimensions + (memory_size if self.reads_context else 0),
             units,
             layers,
             batch_first=True,
@@ -92,12 +93,18 @@ class RNNDecoder(nn.Module):
         *hidden, is_used = state
         is_used = self._mark_used(is_used, previous)
         inputs = self.dropout(vectors)
-        hidden = self._advance(inputs, hidden)
-        context = self._attention(encoding, self.query(hidden[-1])) @ encoding.memory
+        hidden, context = self._recur(encoding, inputs, hidden)
         logits = self._phi(context, hidden[-1], inputs)
         if encoding.evidence is not None:
             logits = logits + encoding.evidence[:, None]
         return self._log_softmax(logits, is_used), (*hidden, is_used)
+
+    def _recur(
+        self, encoding: Encoding, inputs: Tensor, hidden: Sequence[Tensor]
+    ) -> tuple[list[Tensor], Tensor]:
+        """Return the states after inputs (B, K, D), and what they attend to (B, K, M)."""
+        hidden = self._advance(inputs, hidden)
+        return hidden, self._attention(encoding, self.query(hidden[-1])) @ encoding.memory
 
     def step_rows(
         self, encoding: Encoding, documents: Tensor, state: State, previous: Tensor
