@@ -29,6 +29,7 @@ CPU = torch.device("cpu")
 # Labels known of each document, and labels known to be wrong.
 KNOWN = Known.of([(1, 3), (), (2,), ()], [(0,), (), (), (2, 0)])
 METHOD = {each.decoder: each for each in METHODS.values() if each.is_network}
+METHOD["feeding"] = replace(METHOD["rnn"], decoder="feeding")
 
 
 def make_system(decoder="rnn", beam_width=EVERYTHING, max_labels=50, **settings):
