@@ -57,6 +57,12 @@ def batch_of(texts=TEXTS, label_sets=None):
     return make_batch(Ragged.from_lists(texts), labels, np.arange(len(texts)))
 
 
+def encoded(decoder="rnn", texts=TEXTS, **settings):
+    """The decoder of a tiny network, and the documents as it sees them."""
+    network = tiny_network(decoder, **settings)
+    return network.decoder, network.encode(batch_of(texts))
+
+
 def label_rows(label_sets, width=None):
     """Label sets as a matrix, padded with -1."""
     width = max(map(len, label_sets), default=0) if width is None else width

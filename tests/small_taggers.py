@@ -6,7 +6,7 @@ import numpy as np
 
 from setrnn.config import load_config
 from setrnn.methods import METHODS
-from setrnn.systems.mixture_candidates import Weights
+from setrnn.systems.mixture import Weights
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.learn.mix import join
 from setrnn.tagging.learn.train import train_uncalibrated

@@ -153,6 +153,7 @@ class ModelSettings(Group, prefix="model."):
     word_scale: float = number(0.1, 0, 100)
     # of recurrent decoders: "dot" product, or "additive"
     attention: str = one_of("dot", "additive")
+    context_input: bool = False  # whether their recurrence also reads what they attend to
     label_output: bool = True  # whether the vector of a label also scores it as an output
     stop_vector: bool = False  # whether STOP has its own, not that of "no label yet"
     repeats: bool = False  # whether the softmax has labels emitted before; none is emitted twice
@@ -321,7 +322,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "decoder_layers": 2,
             "dropout": 0.3,
             "word_dropout": 0.0,
-            "word_vectors": "tuned",
+            "word_vectors": "frozen",
             "word_scale": 0.0,
             "attention": "additive",
             "label_output": False,

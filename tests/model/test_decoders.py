@@ -7,8 +7,8 @@ from torch import nn
 from brute_force_sequences import (
     EVERY_DECODER,
     TEXTS,
-    all_sequences,
     batch_of,
+    encoded,
     sequence_log_probs,
     tiny_network,
 )
@@ -16,11 +16,6 @@ from setrnn.model.dropout import draw_from
 
 # The choices of the paper that the defaults differ from.
 PAPER = {"attention": "additive", "label_output": False, "stop_vector": True, "evidence": False}
-
-
-def encoded(decoder, texts=TEXTS, **settings):
-    network = tiny_network(decoder, **settings)
-    return network.decoder, network.encode(batch_of(texts))
 
 
 def step_through(decoder, encoding, sequence):
@@ -43,18 +38,6 @@ def test_probabilities_of_all_sequences_sum_to_one(decoder, settings):
     assert len(scores) == 65
     total = torch.stack(list(scores.values())).exp().sum(0)
     torch.testing.assert_close(total, torch.ones(len(TEXTS)))
-
-
-@EVERY_DECODER
-def test_every_step_is_a_distribution_over_unused_labels_and_stop(decoder):
-    decoder, encoding = encoded(decoder)
-    for sequence in all_sequences(4):
-        for n_emitted, log_probs in enumerate(step_through(decoder, encoding, sequence)):
-            torch.testing.assert_close(log_probs.exp().sum(1), torch.ones(len(TEXTS)))
-            is_used = torch.zeros(5, dtype=torch.bool)
-            is_used[list(sequence[:n_emitted])] = True
-            assert (log_probs.exp()[:, is_used] == 0).all()
-            assert (log_probs[:, ~is_used] > -torch.inf).all()
 
 
 @EVERY_DECODER

@@ -62,14 +62,6 @@ def test_padding_neighbours_and_their_order_change_nothing(encoder, window):
 
 
 @EVERY_ENCODER
-def test_documents_of_one_window_are_read_as_ever_bit_by_bit(encoder):
-    encoder = make_encoder(encoder)
-    found, expected = read(encoder, LONG[2:], WINDOW), read(encoder, LONG[2:])
-    for part in ("memory", "closed", "summary"):
-        assert torch.equal(getattr(found, part), getattr(expected, part))
-
-
-@EVERY_ENCODER
 def test_the_memory_of_a_document_is_that_of_its_windows(encoder):
     encoder = make_encoder(encoder)
     found = read(encoder, LONG, WINDOW)

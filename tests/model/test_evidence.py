@@ -13,6 +13,7 @@ from brute_force_sequences import (
     TEXTS,
     all_sets,
     batch_of,
+    encoded,
     label_rows,
     sequence_log_probs,
     set_log_probs,
@@ -60,11 +61,10 @@ def test_how_many_documents_are_computed_at_once_changes_nothing(monkeypatch):
 
 @EVERY_DECODER
 def test_much_evidence_for_a_label_makes_it_the_first(decoder):
-    network = tiny_network(decoder)
-    encoding = network.encode(batch_of())
+    decoder, encoding = encoded(decoder)
     evidence = torch.zeros(len(TEXTS), 5)
     evidence[:, 2] = 30.0
-    found = sequence_log_probs(network.decoder, replace(encoding, evidence=evidence))
+    found = sequence_log_probs(decoder, replace(encoding, evidence=evidence))
     first = torch.stack([each for order, each in found.items() if order[:1] == (2,)])
     torch.testing.assert_close(first.logsumexp(0).exp(), torch.ones(len(TEXTS)))
 

@@ -12,9 +12,8 @@ from setrnn.data.batches import make_batch
 from setrnn.data.example import Example
 from setrnn.data.preparing import Vocabulary, prepare
 from setrnn.methods import METHODS
-from setrnn.model.growing import LABELS, WORDS, grow_weights
-from setrnn.model.network import rebuild_network
-from setrnn.model.wide import WideEvidence
+from setrnn.model.evidence import WideEvidence
+from setrnn.model.network import LABELS, WORDS, grow_weights, rebuild_network
 
 NEW = [
     Example(f"n{n}", f"zyxwv qponm storm weather {n}", ("storm", "gale storm"), ("brand new",))

@@ -1,5 +1,7 @@
 """The choices of the paper that the defaults differ from: each means what its name says."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from test_decoders import PAPER
@@ -8,16 +10,14 @@ from brute_force_sequences import (
     TEXTS,
     all_sequences,
     batch_of,
+    encoded,
     sequence_log_probs,
     tiny_network,
 )
+from setrnn.config import ModelSettings
+from setrnn.model.decoders import find_decoder
 
 RECURRENT = pytest.mark.parametrize("decoder", ["rnn", "sgm"])
-
-
-def encoded(decoder="rnn", **settings):
-    network = tiny_network(decoder, **settings)
-    return network.decoder, network.encode(batch_of(TEXTS))
 
 
 def test_additive_attention_is_that_of_the_formula():
@@ -109,3 +109,35 @@ def test_searches_on_a_cpu_agree_with_the_steps(settings):
         found, state = decoder.step(encoding, state, previous)
         others, rows = decoder.step_rows(encoding, documents, rows, previous[:, 0])
         torch.testing.assert_close(found[:, 0], others)
+
+
+def test_the_recurrence_reads_the_context_where_it_is_an_input():
+    plain, encoding = encoded("rnn")
+    feeding, _ = encoded("feeding")
+    orders = torch.tensor([[2, 0, 1]]).expand(len(TEXTS), -1, -1)
+    other = replace(encoding, memory=encoding.memory.flip(2))
+    for decoder, reads in ((plain, False), (feeding, True)):
+        state = decoder.start(encoding)
+        found = [decoder.step(each, state, orders[:, :, 0])[1][0] for each in (encoding, other)]
+        assert torch.equal(*found) is not reads
+
+
+def test_a_context_without_weights_leaves_the_recurrence_as_it_is():
+    feeding, plain = tiny_network("feeding"), tiny_network("rnn")
+    weights = feeding.state_dict()
+    name, size = "decoder.gru.weight_ih_l0", plain.decoder.gru.input_size
+    weights[name] = torch.cat([weights[name][:, :size], 0 * weights[name][:, size:]], dim=1)
+    feeding.load_state_dict(weights)
+    plain.load_state_dict(weights | {name: weights[name][:, :size]})
+    batch = batch_of(TEXTS)
+    states = []
+    for network in (feeding, plain):
+        encoding = network.encode(batch)
+        state = network.decoder.start(encoding)
+        states.append(network.decoder.step(encoding, state, torch.full((len(TEXTS), 1), 2))[1][0])
+    torch.testing.assert_close(*states)
+
+
+def test_the_setting_gives_the_decoder_its_recurrence():
+    assert find_decoder("rnn", ModelSettings(context_input=True)).reads_context
+    assert not find_decoder("rnn", ModelSettings()).reads_context

@@ -14,12 +14,7 @@ from setrnn.model.encoders.transformer import (
     find_longest,
     load_pretrained,
 )
-from tiny_transformers import (
-    UNITS,
-    save_transformer,
-    tiny_tokenizer,
-    tiny_transformer,
-)
+from tiny_transformers import UNITS, save_transformer, tiny_tokenizer, tiny_transformer
 
 
 @pytest.fixture

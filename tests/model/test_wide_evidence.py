@@ -7,13 +7,11 @@ import torch
 from brute_force_sequences import N_WORDS, batch_of, tiny_network
 from setrnn.config import ClassicalSettings, Config, ModelSettings
 from setrnn.data.ragged import Ragged
-from setrnn.model import wide as wide_module
+from setrnn.model.evidence import WideEvidence
 from setrnn.model.network import rebuild_network
-from setrnn.model.wide import WideEvidence
-from setrnn.systems.classical.br import fit_linear
 from setrnn.systems.classical.features import Tfidf
-from setrnn.systems.classical.system import TrainingData
-from setrnn.training.wide import make_wide
+from setrnn.systems.classical.system import TrainingData, fit_linear
+from setrnn.training.start import make_wide
 
 N_LABELS = 4
 
@@ -30,8 +28,8 @@ def documents():
 def fitted(documents):
     tfidf, features = Tfidf.fit(documents, N_WORDS, max_pairs=30)
     labels = Ragged.from_lists([sorted({t % 5 for t in row} - {4}) for row in documents])
-    data = TrainingData(features, labels, N_LABELS)
-    return tfidf, fit_linear(data, ClassicalSettings(max_steps=5))
+    data = TrainingData(features, labels, N_LABELS, ClassicalSettings(max_steps=5))
+    return tfidf, fit_linear(data)
 
 
 def log_odds(wide, rows):
@@ -52,7 +50,7 @@ def test_other_documents_of_the_batch_change_nothing(fitted, documents, monkeypa
     together = log_odds(wide, list(documents))
     alone = torch.cat([log_odds(wide, [row]) for row in documents])
     torch.testing.assert_close(alone, together)
-    monkeypatch.setattr(wide_module, "MAX_PRODUCTS", 1)
+    monkeypatch.setattr("setrnn.model.evidence.MAX_PRODUCTS", 1)
     torch.testing.assert_close(log_odds(wide, list(documents)), together)
 
 

@@ -7,11 +7,7 @@ import pytest
 import torch
 
 from brute_force_sequences import TableDecoder, as_tuple, documents, sets_of
-from setrnn.objectives.few_orders import (
-    count_orders,
-    fill_in_all_orders,
-    search_large_sets,
-)
+from setrnn.objectives.few_orders import count_orders, fill_in_all_orders, search_large_sets
 from setrnn.search.beam_search import search_orders
 
 LABEL_SETS = [(0, 1, 2, 3, 4), (1, 3), (), (0, 2, 3, 4), (2,), (1, 2, 4), (0, 1, 2, 4)]

@@ -17,17 +17,13 @@ from brute_force_sequences import (
     as_tuple,
     batch_of,
     documents,
+    encoded,
     sequence_log_probs,
     sets_of,
     tiny_network,
 )
 from setrnn.metrics import document_f1, indicator_matrix
-from setrnn.objectives import (
-    OBJECTIVES,
-    optimal_completion,
-    own_sequences,
-    set_reward,
-)
+from setrnn.objectives import OBJECTIVES, optimal_completion, own_sequences, set_reward
 from setrnn.objectives.own_sequences import MOST_STEPS, draw, emit, take_best
 from setrnn.objectives.set_reward import REWARD_WEIGHT, draw_sequences, f1
 
@@ -219,8 +215,7 @@ def test_the_reward_is_the_f1_of_the_metrics():
 
 @EVERY_DECODER
 def test_greedy_order_takes_the_most_probable_true_label_that_is_left(decoder):
-    network = tiny_network(decoder)
-    decoder, encoding = network.decoder, network.encode(batch_of())
+    decoder, encoding = encoded(decoder)
     truth = sequence_log_probs(decoder, encoding)
     chosen = OBJECTIVES["greedy-order"].choose_orders(decoder, encoding, sets_of(LABEL_SETS), 12)
     values = OBJECTIVES["greedy-order"](decoder, encoding, sets_of(LABEL_SETS), 12)

@@ -17,6 +17,7 @@ from brute_force_sequences import (
     as_tuple,
     batch_of,
     documents,
+    encoded,
     sequence_log_probs,
     set_log_probs,
     sets_of,
@@ -44,11 +45,6 @@ def find_pairs(objective):
 PAIRS = [(objective, decoder) for objective in OBJECTIVES for decoder in find_pairs(objective)]
 EVERY_PAIR = pytest.mark.parametrize(("objective", "decoder"), PAIRS)
 DRAWS = ("sampled-order", "optimal-completion", "set-reward")
-
-
-def encoded(decoder="rnn", texts=TEXTS, **settings):
-    network = tiny_network(decoder, **settings)
-    return network.decoder, network.encode(batch_of(texts))
 
 
 def orders_of(objective, decoder, encoding, label_sets, n_orders):
@@ -100,17 +96,16 @@ def test_what_else_is_in_the_batch_changes_nothing_and_a_seed_repeats(objective,
 
 @pytest.mark.parametrize("objective", ["exact-set-probability", "independent-labels"])
 def test_exact_objectives_are_the_log_probability_of_the_set(objective):
-    network = tiny_network(find_pairs(objective)[0])
-    encoding = network.encode(batch_of())
+    decoder, encoding = encoded(find_pairs(objective)[0])
     if objective == "independent-labels":
-        logits = network.decoder.logits(encoding).detach()
+        logits = decoder.logits(encoding).detach()
         truth = {s: [log(product_probability(row, s)) for row in logits] for s in all_sets(4)}
     else:
-        of_sets = set_log_probs(network.decoder, encoding)
+        of_sets = set_log_probs(decoder, encoding)
         truth = {tuple(sorted(s)): each.tolist() for s, each in of_sets.items()}
     for labels, expected in truth.items():
         sets = sets_of([labels] * len(TEXTS))
-        found = OBJECTIVES[objective](network.decoder, encoding, sets, 12)
+        found = OBJECTIVES[objective](decoder, encoding, sets, 12)
         assert found.tolist() == pytest.approx(expected, abs=1e-4)
 
 

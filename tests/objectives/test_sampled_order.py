@@ -7,12 +7,7 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from brute_force_sequences import (
-    TableDecoder,
-    as_tuple,
-    documents,
-    label_rows,
-)
+from brute_force_sequences import TableDecoder, as_tuple, documents, label_rows
 from setrnn.objectives.sampled_order import sample_orders
 
 LABEL_SETS = [(0, 1, 3), (1, 2), (3,), ()]

@@ -14,11 +14,10 @@ from brute_force_sequences import (
     PlainDecoder,
     TableDecoder,
     as_tuple,
-    batch_of,
     documents,
+    encoded,
     label_rows,
     sequence_log_probs,
-    tiny_network,
 )
 from setrnn.objectives.sampled_order import sample_orders
 from setrnn.search.beam_search import beam_search, search_orders, search_sequences
@@ -63,10 +62,9 @@ def assert_same_sequences(found, expected):
 
 @EVERY_DECODER
 def test_a_beam_as_wide_as_the_space_ranks_every_sequence(decoder):
-    network = tiny_network(decoder)
-    encoding = network.encode(batch_of())
-    truth = sequence_log_probs(network.decoder, encoding)
-    sequences = search_sequences(network.decoder, encoding, EVERYTHING, max_labels=50)
+    decoder, encoding = encoded(decoder)
+    truth = sequence_log_probs(decoder, encoding)
+    sequences = search_sequences(decoder, encoding, EVERYTHING, max_labels=50)
     for document in range(len(TEXTS)):
         expected = sorted(
             ((each, float(p[document])) for each, p in truth.items()), key=lambda pair: -pair[1]
@@ -76,11 +74,10 @@ def test_a_beam_as_wide_as_the_space_ranks_every_sequence(decoder):
 
 @EVERY_DECODER
 def test_a_beam_as_wide_as_the_space_finds_every_order_of_a_set(decoder):
-    network = tiny_network(decoder)
-    encoding = network.encode(batch_of())
-    truth = sequence_log_probs(network.decoder, encoding)
+    decoder, encoding = encoded(decoder)
+    truth = sequence_log_probs(decoder, encoding)
     label_sets = [(0, 1, 2, 3), (1, 3), (2,), ()]
-    found = search_orders(network.decoder, encoding, label_rows(label_sets)[:, None], EVERYTHING)
+    found = search_orders(decoder, encoding, label_rows(label_sets)[:, None], EVERYTHING)
     for document, labels in enumerate(label_sets):
         orders = dict(found_sequences(found, document))
         assert set(orders) == set(permutations(labels))
@@ -118,18 +115,6 @@ def test_any_beam_finds_what_the_plain_algorithm_finds(
             )
 
 
-@pytest.mark.parametrize("max_labels", range(6))
-def test_no_sequence_is_longer_than_the_limit_and_none_gains_by_it(max_labels):
-    decoder = TableDecoder(4)
-    truth = sequence_log_probs(decoder, documents())
-    found = search_sequences(decoder, documents(), EVERYTHING, max_labels)
-    assert found.labels.shape[3] == min(max_labels, 4)
-    sequences = dict(found_sequences(found, 0))
-    assert set(sequences) == {each for each in truth if len(each) <= max_labels}
-    for sequence, log_prob in sequences.items():
-        assert log_prob == pytest.approx(float(truth[sequence]), abs=1e-4)
-
-
 def test_restricting_a_search_never_renormalises():
     decoder = TableDecoder(4)
     truth = sequence_log_probs(decoder, documents())
@@ -159,10 +144,9 @@ def test_no_documents_and_no_searches_find_nothing():
 
 @EVERY_DECODER
 def test_a_search_leaves_no_gradient(decoder):
-    network = tiny_network(decoder)
-    encoding = network.encode(batch_of())
+    decoder, encoding = encoded(decoder)
     assert encoding.memory.requires_grad
-    assert not search_sequences(network.decoder, encoding, 5, 50).log_probs.requires_grad
+    assert not search_sequences(decoder, encoding, 5, 50).log_probs.requires_grad
 
 
 # What a search costs.

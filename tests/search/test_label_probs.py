@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from brute_force_sequences import TEXTS, batch_of, set_log_probs, tiny_network
+from brute_force_sequences import TEXTS, batch_of, encoded, set_log_probs, tiny_network
 from setrnn.search.beam_search import search_sequences
 from setrnn.search.label_probs import resample, sample_label_probs
 from setrnn.search.lattice import search_sets
@@ -27,22 +27,20 @@ def estimate(kind, decoder, encoding, width, max_labels=N_LABELS):
 
 @pytest.mark.parametrize("kind", ["rnn", "order-free"])
 def test_a_search_that_prunes_nothing_gives_the_exact_probabilities(kind):
-    network = tiny_network(kind, n_labels=N_LABELS)
-    encoding = network.encode(batch_of())
+    decoder, encoding = encoded(kind, n_labels=N_LABELS)
     if kind == "order-free":
-        found = search_sets(network.decoder, encoding, WIDE, N_LABELS, n_sets=2**N_LABELS)
+        found = search_sets(decoder, encoding, WIDE, N_LABELS, n_sets=2**N_LABELS)
         probs = found.label_probs
     else:
-        probs = estimate(kind, network.decoder, encoding, WIDE)
-    expected = truth(network.decoder, encoding)
+        probs = estimate(kind, decoder, encoding, WIDE)
+    expected = truth(decoder, encoding)
     torch.testing.assert_close(probs, expected, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", ["rnn", "order-free"])
 def test_a_narrow_search_is_closer_to_the_truth_than_the_sets_it_found(kind, seed):
-    network = tiny_network(kind, n_labels=N_LABELS, seed=seed)
-    decoder, encoding = network.decoder, network.encode(batch_of())
+    decoder, encoding = encoded(kind, n_labels=N_LABELS, seed=seed)
     expected, width = truth(decoder, encoding), 3 if kind == "order-free" else 16
     error = (estimate(kind, decoder, encoding, width) - expected).abs().mean()
     if kind == "order-free":

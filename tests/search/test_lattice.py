@@ -9,24 +9,22 @@ from brute_force_sequences import (
     TEXTS,
     OrderFreeTable,
     as_tuple,
-    batch_of,
+    encoded,
     found_sets,
     set_log_probs,
-    tiny_network,
 )
 from setrnn.config import Config, SearchSettings
 from setrnn.data.ragged import Ragged
 from setrnn.model.interfaces import Encoding
 from setrnn.search.lattice import merge_equal, rank_by_exact, search_sets
 from setrnn.systems import neural
-from setrnn.systems.order_free import OrderFreeSystem
+from setrnn.systems.recurrent import OrderFreeSystem
 
 ROUNDING = 1e-5
 
 
-def order_free(n_labels=5, seed=0, **settings):
-    network = tiny_network("order-free", n_labels=n_labels, seed=seed, **settings)
-    return network.decoder, network.encode(batch_of())
+def order_free(n_labels=5, seed=0):
+    return encoded("order-free", n_labels=n_labels, seed=seed)
 
 
 def truths(decoder, encoding):

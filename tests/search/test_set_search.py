@@ -10,12 +10,11 @@ from brute_force_sequences import (
     UniformOrderDecoder,
     all_sets,
     as_tuple,
-    batch_of,
     documents,
+    encoded,
     found_sets,
     label_rows,
     set_log_probs,
-    tiny_network,
 )
 from setrnn.search.beam_search import Sequences, beam_search
 from setrnn.search.set_search import (
@@ -34,10 +33,9 @@ ABSENT = [(0,), (), (1, 3), (2, 0)]
 @EVERY_DECODER
 @pytest.mark.parametrize("seed", range(3))
 def test_a_full_beam_finds_the_most_probable_set_and_ranks_all(decoder, seed):
-    network = tiny_network(decoder, seed=seed)
-    encoding = network.encode(batch_of())
-    truth = set_log_probs(network.decoder, encoding)
-    scored = most_probable_sets(network.decoder, encoding, EVERYTHING, max_labels=50)
+    decoder, encoding = encoded(decoder, seed=seed)
+    truth = set_log_probs(decoder, encoding)
+    scored = most_probable_sets(decoder, encoding, EVERYTHING, max_labels=50)
     for document in range(len(TEXTS)):
         found = found_sets(scored, document)
         assert next(iter(found)) == max(truth, key=lambda labels: float(truth[labels][document]))
@@ -49,11 +47,10 @@ def test_a_full_beam_finds_the_most_probable_set_and_ranks_all(decoder, seed):
 
 @EVERY_DECODER
 def test_a_search_as_wide_as_the_orders_gives_the_exact_set_probability(decoder):
-    network = tiny_network(decoder)
-    encoding = network.encode(batch_of())
-    truth = set_log_probs(network.decoder, encoding)
+    decoder, encoding = encoded(decoder)
+    truth = set_log_probs(decoder, encoding)
     label_sets = label_rows(all_sets(4)).expand(len(TEXTS), -1, -1)
-    found = set_log_prob(network.decoder, encoding, label_sets, beam_width=24)
+    found = set_log_prob(decoder, encoding, label_sets, beam_width=24)
     expected = torch.stack([truth[labels] for labels in all_sets(4)], dim=1)
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
 
@@ -95,7 +92,7 @@ def complete(decoder, encoding, present, absent, beam_width=EVERYTHING, max_labe
     return most_probable_completions(decoder, encoding, *known, beam_width, max_labels)
 
 
-def fitting(truth, document, max_labels=50):
+def fitting(truth, document, max_labels):
     """{set: log p} of the sets that fit what is known of a document."""
     return {
         labels: float(log_prob[document])
@@ -107,27 +104,16 @@ def fitting(truth, document, max_labels=50):
 
 
 @EVERY_DECODER
-@pytest.mark.parametrize("seed", range(3))
-def test_a_full_beam_finds_all_sets_that_fit_with_their_own_probability(decoder, seed):
-    network = tiny_network(decoder, seed=seed)
-    encoding = network.encode(batch_of())
-    truth = set_log_probs(network.decoder, encoding)
-    scored = complete(network.decoder, encoding, PRESENT, ABSENT)
+@pytest.mark.parametrize("max_labels", [2, 3, 50])
+def test_a_full_beam_finds_all_sets_that_fit_with_their_own_probability(decoder, max_labels):
+    decoder, encoding = encoded(decoder, seed=max_labels)
+    truth = set_log_probs(decoder, encoding)
+    scored = complete(decoder, encoding, PRESENT, ABSENT, max_labels=max_labels)
     for document in range(len(TEXTS)):
-        expected = fitting(truth, document)
+        expected = fitting(truth, document, max_labels)
         found = found_sets(scored, document)
         assert found == pytest.approx(expected, abs=1e-4)
         assert next(iter(found)) == max(expected, key=expected.get)
-
-
-@pytest.mark.parametrize("max_labels", [2, 3])
-def test_no_set_is_larger_than_the_limit(max_labels):
-    decoder, encoding = TableDecoder(4, n_documents=4), documents(4)
-    truth = set_log_probs(decoder, encoding)
-    scored = complete(decoder, encoding, PRESENT, ABSENT, max_labels=max_labels)
-    for document in range(4):
-        expected = fitting(truth, document, max_labels)
-        assert found_sets(scored, document) == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("beam_width", [1, 2, 5])

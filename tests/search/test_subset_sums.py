@@ -5,15 +5,14 @@ from itertools import permutations
 import pytest
 import torch
 
-from brute_force_sequences import TEXTS, batch_of, label_rows, set_log_probs, tiny_network
+from brute_force_sequences import TEXTS, encoded, label_rows, set_log_probs
 from setrnn.search.subset_sums import EXACT_UP_TO, set_log_prob_by_subsets
 
 B = len(TEXTS)
 
 
-def order_free(n_labels=5, seed=0, **settings):
-    network = tiny_network("order-free", n_labels=n_labels, seed=seed, **settings)
-    return network.decoder, network.encode(batch_of())
+def order_free(n_labels=5, seed=0):
+    return encoded("order-free", n_labels=n_labels, seed=seed)
 
 
 def by_subsets(decoder, encoding, label_sets, width=12, **options):

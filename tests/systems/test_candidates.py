@@ -5,12 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import expit
 
-from setrnn.systems.candidates import (
-    SetCandidates,
-    log_sigmoid,
-    pack_labels,
-    to_probability,
-)
+from setrnn.systems.candidates import SetCandidates, log_sigmoid, pack_labels, to_probability
 
 one_set = st.sets(st.integers(0, 9), max_size=4)
 

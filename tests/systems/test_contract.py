@@ -14,10 +14,9 @@ from setrnn.data.preparing import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.methods import METHODS
 from setrnn.systems import neural
-from setrnn.systems.empty_set import NEVER
 from setrnn.systems.known import Known
-from setrnn.systems.mixture import MixtureSystem
-from setrnn.systems.mixture_candidates import Weights
+from setrnn.systems.mixture import MixtureSystem, Weights
+from setrnn.systems.products import NEVER
 from setrnn.systems.registry import find_system
 from tiny import TINY
 

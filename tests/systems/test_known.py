@@ -1,15 +1,7 @@
 import numpy as np
-import pytest
 
-from setrnn.errors import ConfigError
 from setrnn.systems.candidates import SetCandidates
-from setrnn.systems.known import (
-    Known,
-    check_known,
-    given_known,
-    known_log_prob,
-    make_completions,
-)
+from setrnn.systems.known import Known, given_known, known_log_prob, make_completions
 
 KNOWN = Known.of([[1, 3], [], [2]], [[0], [1, 2], []])
 
@@ -20,15 +12,8 @@ def test_known_labels_are_padded_marked_and_taken_by_row():
     assert KNOWN.is_absent(4).tolist() == [[1, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 0]]
     assert KNOWN.take(np.array([2, 0])).present.tolist() == [[2, -1], [1, 3]]
     assert KNOWN.take(slice(1, 2)).absent.tolist() == [[1, 2]]
-
-
-def test_nothing_known_is_none_and_sequences_are_not_completed():
-    for sources in (["sets"], ["sets", "sequences"]):
-        assert check_known(None, sources) is None
-        assert check_known(Known.of([()] * 3, [()] * 3), sources) is None
-    assert check_known(KNOWN, ["sets"]) is KNOWN
-    with pytest.raises(ConfigError, match="Use rule 'set'"):
-        check_known(KNOWN, ["sets", "sequences"])
+    assert not KNOWN.is_nothing
+    assert Known.of([()] * 3, [()] * 3).is_nothing
 
 
 def test_where_no_set_fits_the_present_labels_stand_alone_with_probability_0():

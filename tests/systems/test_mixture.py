@@ -12,8 +12,7 @@ from setrnn.data.text.joint import join_rows
 from setrnn.systems.candidates import SetCandidates, pack_labels
 from setrnn.systems.known import Known, make_completions
 from setrnn.systems.limits import no_limits
-from setrnn.systems.mixture import MixtureSystem, relabel, unite
-from setrnn.systems.mixture_candidates import Weights
+from setrnn.systems.mixture import MixtureSystem, Weights, relabel, unite
 from setrnn.systems.predicting import BatchSearch
 from setrnn.systems.rules import RULES, count_candidates
 from setrnn.systems.rules.marginal_rules import Thresholds

@@ -7,8 +7,8 @@ import pytest
 import torch
 from test_recurrent import TOKENS, make_system
 
+from setrnn.model.devices import thread_pool
 from setrnn.systems import neural as neural_system
-from setrnn.systems.neural import map_in_threads
 
 
 @pytest.fixture
@@ -27,7 +27,8 @@ def test_pieces_are_worked_on_side_by_side_and_come_in_order(n_threads):
         together.wait()  # passes only when all are here
         return piece, torch.get_num_threads()
 
-    assert list(map_in_threads(work, range(6))) == [(piece, 1) for piece in range(6)]
+    with thread_pool() as threads:
+        assert list(threads.map(work, range(6))) == [(piece, 1) for piece in range(6)]
     assert torch.get_num_threads() == n_threads
 
 
@@ -39,8 +40,8 @@ def test_a_failure_ends_the_work_and_leaves_torch_its_threads(n_threads):
         if piece == 1:
             raise ValueError("piece 1")
 
-    with pytest.raises(ValueError, match="piece 1"):
-        list(map_in_threads(work, range(10_000)))
+    with pytest.raises(ValueError, match="piece 1"), thread_pool() as threads:
+        list(threads.map(work, range(10_000)))
     assert len(seen) < 10_000
     assert torch.get_num_threads() == n_threads
 

@@ -18,7 +18,7 @@ from brute_force_sequences import (
 from setrnn.config import Config, ModelSettings, SearchSettings
 from setrnn.data.ragged import Ragged
 from setrnn.methods import METHODS
-from setrnn.systems import order_free
+from setrnn.systems import recurrent
 from setrnn.systems.known import Known
 from setrnn.systems.registry import find_system
 
@@ -29,6 +29,7 @@ CPU = torch.device("cpu")
 # Labels known of each document, and labels known to be wrong.
 KNOWN = Known.of([(1, 3), (), (2,), ()], [(0,), (), (), (2, 0)])
 METHOD = {each.decoder: each for each in METHODS.values() if each.is_network}
+METHOD["feeding"] = replace(METHOD["rnn"], decoder="feeding")
 
 
 def make_system(decoder="rnn", beam_width=EVERYTHING, max_labels=50, **settings):
@@ -116,8 +117,8 @@ def test_the_best_sets_have_their_exact_probability(beam_width):
 def test_how_sets_are_parted_changes_nothing(max_subsets, max_memory, monkeypatch):
     system = make_system("order-free", beam_width=4)
     whole = system.set_log_probs(TOKENS, SOME_SETS)
-    monkeypatch.setattr(order_free, "MAX_SUBSETS", max_subsets)
-    monkeypatch.setattr(order_free, "MAX_MEMORY", max_memory)
+    monkeypatch.setattr(recurrent, "MAX_SUBSETS", max_subsets)
+    monkeypatch.setattr(recurrent, "MAX_MEMORY", max_memory)
     np.testing.assert_allclose(system.set_log_probs(TOKENS, SOME_SETS), whole, rtol=1e-5)
 
 

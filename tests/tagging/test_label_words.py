@@ -19,8 +19,7 @@ from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError
 from setrnn.methods import METHODS
 from setrnn.report.html import render_explanation
-from setrnn.systems.mixture import relabel
-from setrnn.systems.mixture_candidates import Weights
+from setrnn.systems.mixture import Weights, relabel
 from setrnn.tagging.learn.mix import join
 from small_taggers import SMALL_OVERRIDES, trained_tagger, with_thresholds
 from tiny_transformers import save_transformer

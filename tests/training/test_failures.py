@@ -9,7 +9,7 @@ from tiny_runs import same_bits
 
 from setrnn.errors import DataError, ModelError, TrainingError
 from setrnn.methods import find_method
-from setrnn.systems.order_free import OrderFreeSystem
+from setrnn.systems.recurrent import OrderFreeSystem
 from setrnn.systems.registry import find_system
 from setrnn.training.keeper import SIGNALS, polite_interrupts
 from setrnn.training.loop import Trainer

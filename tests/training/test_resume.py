@@ -10,13 +10,7 @@ from setrnn.data.disk import select_prefix
 from setrnn.errors import ConfigError, StoppedError
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.training.keeper import BEST
-from setrnn.training.run_folder import (
-    LAST,
-    SAVED,
-    mark_saved,
-    read_checkpoint,
-    run_folder_of,
-)
+from setrnn.training.run_folder import LAST, SAVED, mark_saved, read_checkpoint, run_folder_of
 
 
 @pytest.fixture
@@ -58,14 +52,14 @@ def test_every_kind_of_state_is_restored(stop, train, method, setting):
 
 
 def test_stopping_while_measuring_measures_again(train, never_stopped, tmp_path, monkeypatch):
-    evaluate = RecurrentSystem.candidates
+    search = RecurrentSystem.gather_by_source
 
     def signal_first(*arguments):
         os.kill(os.getpid(), signal.SIGTERM)
-        return evaluate(*arguments)
+        return search(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(RecurrentSystem, "candidates", signal_first)
+        patch.setattr(RecurrentSystem, "gather_by_source", signal_first)
         with pytest.raises(StoppedError, match=f"in epoch 1 after {N_TRAIN} documents"):
             train(folder=tmp_path / "m.run")
     run = train(folder=tmp_path / "m.run", resume=True)

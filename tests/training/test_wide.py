@@ -13,10 +13,16 @@ from setrnn.data.ragged import Ragged
 from setrnn.methods import find_method
 from setrnn.model.network import make_network
 from setrnn.systems.classical.br import BinaryRelevance
-from setrnn.systems.classical.system import make_training_data
+from setrnn.systems.classical.system import TrainingData
 from setrnn.tagging.learn.planning import measure_speed
-from setrnn.training.start import TrainOptions, identify_run
-from setrnn.training.wide import add_wide, choose_folds, cross_fit, weigh_tokens
+from setrnn.training.start import (
+    TrainOptions,
+    add_wide,
+    choose_folds,
+    cross_fit,
+    identify_run,
+    weigh_tokens,
+)
 
 WIDE = "model.wide=on"
 ONE = np.zeros(1, dtype=np.int64)  # the first row
@@ -24,16 +30,16 @@ ONE = np.zeros(1, dtype=np.int64)  # the first row
 
 def test_the_labels_of_a_fold_do_not_change_its_log_odds(tiny):
     config = tiny_config(WIDE)
-    _, data = make_training_data(tiny, config.classical)
+    _, data = TrainingData.of(tiny, config)
     folds = choose_folds(len(data.label_sets), seed=0)
-    before = cross_fit(data, config, folds)
+    before = cross_fit(data, folds)
     is_own = folds == 2
     other_labels = [
         np.setdiff1d(np.arange(data.n_labels, dtype=np.int32), row) if own else row
         for own, row in zip(is_own, data.label_sets, strict=True)
     ]
     changed = replace(data, label_sets=Ragged.from_lists([row.tolist() for row in other_labels]))
-    after = cross_fit(changed, config, folds)
+    after = cross_fit(changed, folds)
     np.testing.assert_array_equal(after[is_own], before[is_own])
     assert (after[~is_own] != before[~is_own]).any(axis=1).all()
 

@@ -19,8 +19,7 @@ from setrnn.model.interfaces import Encoding
 from setrnn.search.set_search import ScoredSets, best_sequences
 from setrnn.systems.candidates import Floats, Ids, to_probability
 from setrnn.systems.neural import Rows
-from setrnn.systems.order_free import OrderFreeSystem
-from setrnn.systems.recurrent import RecurrentSystem
+from setrnn.systems.recurrent import OrderFreeSystem, RecurrentSystem
 from setrnn.tagging.explain import sums_all_orders
 
 N_ORDERS = 24  # all orders of four labels; of larger sets, the best 24

@@ -6,6 +6,7 @@ import math
 import os
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,21 @@ def limited_threads(n_threads: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(n_before)
+
+
+@contextmanager
+def thread_pool(n_threads: int | None = None) -> Iterator[ThreadPoolExecutor]:
+    """Yield threads of which each computes by itself: as many as torch uses, if no number is given.
+
+    The result of a piece of work does not depend on their number.
+    """
+    n_threads = n_threads or torch.get_num_threads()
+    with limited_threads(1):
+        pool = ThreadPoolExecutor(n_threads, "setrnn", torch.set_num_threads, (1,))
+        try:
+            yield pool
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 @contextmanager

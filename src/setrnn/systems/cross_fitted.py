@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +31,6 @@ from setrnn.systems.candidates import (
 )
 from setrnn.systems.known import Known
 from setrnn.systems.system import Arrays, System
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 def choose_folds(text_hashes: Hashes, n_folds: int, seed: int) -> Ints:
@@ -101,7 +98,9 @@ class CrossFitted(System):
         return self.whole.arrays()
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:
+    def from_arrays(
+        cls, arrays: Arrays, method: Method, config: Config, device: str
+    ) -> CrossFitted:
         """Raise TypeError: the systems of the folds are not saved."""
         raise TypeError("the systems of folds are not saved")
 

@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy  # scipy.special is imported where it is first used
 
 from setrnn.data.ragged import Ragged
-from setrnn.errors import ConfigError
 from setrnn.systems.candidates import Bools, Floats, Ids, Ints, SetCandidates, pack_labels, widen
 
 
@@ -56,20 +55,6 @@ class Known:
     def is_absent(self, n_labels: int) -> Bools:
         """Mark the labels that no set may contain: (n, L)."""
         return _mark(self.absent, n_labels)
-
-
-def check_known(known: Known | None, sources: Collection[str]) -> Known | None:
-    """Return what is known, or None if no label is; raise ConfigError if not only sets are sought.
-
-    What is searched for sequences cannot be completed.
-    """
-    if known is None or known.is_nothing:
-        return None
-    if "sequences" in sources:
-        raise ConfigError(
-            "Rule 'sequence' cannot use known labels: only sets are completed. Use rule 'set'."
-        )
-    return known
 
 
 def make_completions(found: SetCandidates, known: Known) -> SetCandidates:

@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +19,19 @@ from setrnn.config import Config
 from setrnn.data.batches import make_batch, prediction_batches
 from setrnn.data.ragged import Ragged
 from setrnn.methods import Method
-from setrnn.model.devices import find_device, limited_threads, patient_threads
+from setrnn.model.devices import find_device, limited_threads, patient_threads, thread_pool
 from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network, find_window, rebuild_network
 from setrnn.search.set_search import ScoredSets
 from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, SetCandidates
-from setrnn.systems.empty_set import EMPTY_SHIFT, pack_shift, unpack_shift
 from setrnn.systems.known import Known
-from setrnn.systems.products import most_probable_products, product_log_probs
+from setrnn.systems.products import (
+    EMPTY_SHIFT,
+    most_probable_products,
+    pack_shift,
+    product_log_probs,
+    unpack_shift,
+)
 from setrnn.systems.rules import MANY_SETS
 from setrnn.systems.system import Arrays, System
 
@@ -45,7 +49,6 @@ MAX_SCORES = 2**29  # outputs of the beams of all searches of all documents
 Rows = Ints  # the rows of a batch
 Score = Callable[[Rows, Encoding], Tensor]
 Array = TypeVar("Array", Floats, Floats32)
-Piece = TypeVar("Piece")
 Found = TypeVar("Found")
 
 
@@ -148,19 +151,19 @@ class NeuralSystem(System):
             self.network.eval()
         try:
             if is_shared:
-                yield from zip(batches, map_in_threads(find, batches), strict=True)
+                with thread_pool() as threads:
+                    yield from zip(batches, threads.map(find, batches), strict=True)
             else:
+                # Of a single batch, only a transformer gains by several threads.
+                is_pretrained = self.config.encoder.is_pretrained
+                threads_of_one = patient_threads() if is_pretrained else limited_threads(1)
                 for rows in batches:
-                    with self._threads_of_a_batch() if on_cpu else nullcontext():
+                    with threads_of_one if on_cpu else nullcontext():
                         found = find(rows)
                     yield rows, found
         finally:
             if was_training:
                 self.network.train()
-
-    def _threads_of_a_batch(self) -> AbstractContextManager[None]:
-        """Return how a single batch is computed: only a transformer gains by several threads."""
-        return patient_threads() if self.config.encoder.is_pretrained else limited_threads(1)
 
     def gather_sets(
         self, tokens: Ragged, n_sets: int, search: Callable[[Rows, Encoding], ScoredSets]
@@ -217,33 +220,13 @@ def as_candidates(found: ScoredSets) -> SetCandidates:
     )
 
 
-def map_in_threads(work: Callable[[Piece], Found], pieces: Iterable[Piece]) -> Iterator[Found]:
-    """Apply `work` to pieces in as many threads as torch uses; yield the results in order.
-
-    Each piece is computed by one thread, so the results do not depend on the number of threads.
-    """
-    n_threads = torch.get_num_threads()
-    if n_threads == 1:
-        yield from map(work, pieces)
-        return
-    pool = ThreadPoolExecutor(n_threads, "setrnn", torch.set_num_threads, (1,))
-    try:
-        yield from pool.map(work, pieces)
-    finally:
-        pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(n_threads)  # one setting for all threads
-
-
 @dataclass(frozen=True)
 class IndependentSystem(NeuralSystem):
     """A network whose labels are independent, given the document: all probabilities are exact."""
 
+    # A product over labels does not know how many documents have none.
+    shifts_empty_set: ClassVar[bool] = True
     empty_shift: float = 0.0  # added to the log-odds of the empty set
-
-    @property
-    def shifts_empty_set(self) -> bool:
-        """True: a product over labels does not know how many documents have none."""
-        return True
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:

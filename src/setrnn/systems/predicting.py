@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -63,18 +64,13 @@ class BatchSearch:
 
     def __init__(self, system: System, tokens: Ragged, n_sets: Mapping[str, int]) -> None:
         self.system, self.tokens, self.n_sets = system, tokens, n_sets
-        self.candidates: dict[str, SetCandidates] = {}
+        self.candidates = system.candidates_by_source(tokens, n_sets)
         self._label_probs: dict[str, Floats32] = {}
-        if system.shares_sources and len(n_sets) > 1:
-            self.candidates = system.candidates_by_source(tokens, n_sets)
-            return
-        for source, n in n_sets.items():
-            self.candidates[source] = system.candidates(tokens, n, source)
 
     def take(self, rows: Ints) -> BatchSearch:
         """Return what was found for some of the documents."""
-        taken = BatchSearch(self.system, self.tokens.take(rows), {})
-        taken.n_sets = self.n_sets
+        taken = copy(self)
+        taken.tokens, taken._label_probs = self.tokens.take(rows), {}
         taken.candidates = {source: each.take(rows) for source, each in self.candidates.items()}
         return taken
 

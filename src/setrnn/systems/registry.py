@@ -6,13 +6,12 @@ from typing import Any
 
 from setrnn.errors import ConfigError
 from setrnn.methods import Method
-from setrnn.systems.classical.br import BinaryRelevance
-from setrnn.systems.classical.br_support import SupportInference
+from setrnn.systems.classical.br import BinaryRelevance, SupportInference
 from setrnn.systems.classical.pcc import ClassifierChain
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.rules import find_rule
 
-# Fitted systems by the name of their method; those of networks are in networks.py.
+# By the name of their method; a network has the system of what its decoder emits.
 SYSTEMS: dict[str, type[Any]] = {
     "br": BinaryRelevance,
     "br-support": SupportInference,
@@ -31,9 +30,17 @@ def find_system(method: Method) -> type[Any]:
     """
     if not method.is_network:
         return SYSTEMS[method.name]
-    from setrnn.systems.networks import find_network  # only a network needs torch
+    # Only a network needs torch, which loads slowly.
+    from setrnn.model.decoders import find_decoder
+    from setrnn.systems.neural import IndependentSystem
+    from setrnn.systems.recurrent import OrderFreeSystem, RecurrentSystem
 
-    return find_network(method)
+    networks: dict[str, type[Any]] = {
+        "sequences": RecurrentSystem,
+        "sets": OrderFreeSystem,
+        "labels": IndependentSystem,
+    }
+    return networks[find_decoder(method.decoder).emits]
 
 
 def choose_rule(method: Method, rule: str | None) -> str:

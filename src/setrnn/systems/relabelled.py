@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,6 @@ from setrnn.systems.candidates import (
 )
 from setrnn.systems.known import Known
 from setrnn.systems.system import Arrays, System
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 LABEL_IDS = "label_ids"  # an array
 
@@ -121,7 +118,7 @@ class RelabelledSystem(System):
         """Where the system computes: cpu or cuda."""
         return self.own.device_name
 
-    def with_beam_width(self, beam_width: int) -> Self | None:
+    def with_beam_width(self, beam_width: int) -> RelabelledSystem | None:
         """Return the same system with another beam width; None if it has no search to widen."""
         own = self.own.with_beam_width(beam_width)
         return None if own is None else replace(self, own=own)
@@ -131,7 +128,9 @@ class RelabelledSystem(System):
         return {**self.own.arrays(), LABEL_IDS: self.own_ids}
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:
+    def from_arrays(
+        cls, arrays: Arrays, method: Method, config: Config, device: str
+    ) -> RelabelledSystem:
         """Rebuild the system of a method, with its ids of the labels."""
         from setrnn.systems.registry import find_system  # it imports this file
 

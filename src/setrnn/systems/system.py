@@ -37,7 +37,8 @@ class System(Protocol):
 
     emits_sequences: ClassVar[bool] = False  # whether labels are emitted one by one
     stops_early: ClassVar[bool] = False  # whether a search for few sets leaves out others
-    shares_sources: ClassVar[bool] = False  # whether one search finds sets and sequences
+    # Whether p(empty set) is fitted after training; a recurrent system learns it.
+    shifts_empty_set: ClassVar[bool] = False
     max_training_labels: ClassVar[int | None] = None  # the most labels per training document
 
     @abstractmethod
@@ -94,11 +95,6 @@ class System(Protocol):
     def with_beam_width(self, beam_width: int) -> Self | None:
         """Return the same system with another beam width; None if it has no search to widen."""
         return None
-
-    @property
-    def shifts_empty_set(self) -> bool:
-        """Whether p(empty set) is fitted after training; a recurrent system learns it."""
-        return False
 
     def with_empty_shift(self, shift: float) -> Self:
         """Return the same system with the log-odds of the empty set shifted, if it shifts them."""

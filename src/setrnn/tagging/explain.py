@@ -29,12 +29,11 @@ from setrnn.systems.candidates import Floats32, ScoredSet, to_probability
 from setrnn.systems.classical.system import ClassicalSystem
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
-from setrnn.systems.order_free import OrderFreeSystem
-from setrnn.systems.recurrent import RecurrentSystem
+from setrnn.systems.recurrent import OrderFreeSystem, RecurrentSystem
 from setrnn.systems.system import System
 from setrnn.tagging.explanation import Explanation, FoundSequence, LabelWords, NamedSet, Step
 from setrnn.tagging.prediction import name_labels, problem_with_known
-from setrnn.training.wide import weigh_tokens
+from setrnn.training.start import weigh_tokens
 
 if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger

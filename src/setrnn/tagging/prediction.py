@@ -30,7 +30,7 @@ from setrnn.systems.candidates import (
     to_probability,
 )
 from setrnn.systems.closure import close_candidates
-from setrnn.systems.known import Known, check_known, given_known, known_log_prob
+from setrnn.systems.known import Known, given_known, known_log_prob
 from setrnn.systems.rules import MANY_COMPLETIONS
 
 if TYPE_CHECKING:
@@ -293,9 +293,8 @@ def complete_tokens(
 ) -> Iterator[Completion]:
     """Complete a batch of documents by the most probable sets that agree with known labels."""
     system, labels, known = tagger.system, tagger.labels, encode_known(tagger, rows, n_before)
-    found = system.candidates(
-        tokens, max(top, MANY_COMPLETIONS), known=check_known(known, ["sets"])
-    )
+    n_sets = max(top, MANY_COMPLETIONS)
+    found = system.candidates(tokens, n_sets, known=None if known.is_nothing else known)
     if (closure := tagger.kept_closure) is not None:
         found = close_candidates(found, closure, partial(system.set_log_probs, tokens))
     given = given_known(found)

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from setrnn.data.batches import Batch
-from setrnn.model.devices import limited_threads
+from setrnn.model.devices import thread_pool
 from setrnn.model.dropout import draw_from
 from setrnn.model.network import Network
 from setrnn.objectives import LabelSets, Objective
@@ -80,10 +80,7 @@ class Gradients:
         if self.n_pieces == 1:
             yield
             return
-        with (
-            limited_threads(1),
-            ThreadPoolExecutor(self.n_pieces, "setrnn", torch.set_num_threads, (1,)) as threads,
-        ):
+        with thread_pool(self.n_pieces) as threads:
             self._threads = threads
             try:
                 yield

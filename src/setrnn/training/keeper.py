@@ -11,7 +11,7 @@ from types import FrameType
 from typing import NoReturn
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.optim import Optimizer
 
 from setrnn.config import TrainingSettings
@@ -51,9 +51,7 @@ class Keeper:
         """Restore a checkpoint."""
         assert self.run is not None
         try:
-            restore_training_state(checkpoint.tensors, self.network, self.optimizer)
-            self.average.restore(checkpoint.tensors)
-            self.best_weights = select_prefix(BEST, checkpoint.tensors) or None
+            self._restore(checkpoint.tensors)
         except (KeyError, RuntimeError) as error:
             raise ModelError(
                 f"The checkpoint in {self.run.folder} does not fit the network. Remove the folder "
@@ -61,6 +59,34 @@ class Keeper:
             ) from error
         self.position = checkpoint.position
         self._started_at = time.perf_counter() - self.position.seconds
+
+    def _restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Restore what `_state` returned; the precision and the device may have changed since."""
+        self.network.load_state_dict(select_prefix(MODEL, tensors))
+        for name, parameter in self.network.named_parameters():
+            for key in MOMENTS:
+                value = tensors.get(f"{_OPTIMIZER}{key}.{name}")
+                if value is not None:
+                    self.optimizer.state[parameter][key] = value.clone().to(parameter.device)
+        torch.set_rng_state(tensors["random.cpu"])
+        if next(self.network.parameters()).is_cuda and "random.cuda" in tensors:
+            torch.cuda.set_rng_state(tensors["random.cuda"])
+        self.average.restore(tensors)
+        self.best_weights = select_prefix(BEST, tensors) or None
+
+    def _state(self) -> dict[str, Tensor]:
+        """Return all that decides how training continues, as tensors by name.
+
+        These are the weights, the optimizer's moments, the random state, and the best weights.
+        """
+        tensors = _add_prefix(MODEL, self.network.state_dict())
+        for name, parameter in self.network.named_parameters():
+            for key, value in self.optimizer.state.get(parameter, {}).items():
+                tensors[f"{_OPTIMIZER}{key}.{name}"] = value
+        tensors["random.cpu"] = torch.get_rng_state()
+        if next(self.network.parameters()).is_cuda:
+            tensors["random.cuda"] = torch.cuda.get_rng_state()
+        return tensors | self.average.state() | _add_prefix(BEST, self.best_weights or {})
 
     def seconds(self) -> float:
         """Return the seconds that the run has taken, including those before a resume."""
@@ -81,8 +107,7 @@ class Keeper:
         start = time.perf_counter()
         self.position.seconds = self.seconds()
         if self.run is not None:
-            state = training_state(self.network, self.optimizer) | self.average.state()
-            self.run.save(state | _add_prefix(BEST, self.best_weights or {}), self.position)
+            self.run.save(self._state(), self.position)
         self._saved_at = time.perf_counter()
         self._seconds_to_save = self._saved_at - start
 
@@ -126,36 +151,6 @@ class Keeper:
         """Give the network the best weights; without a valid part, those of the last epoch."""
         best = self.best_weights
         self.network.load_state_dict(self.average.network.state_dict() if best is None else best)
-
-
-def training_state(network: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
-    """Return all that decides how training continues, as tensors by name.
-
-    These are the weights, the optimizer's moments, and the random state.
-    """
-    tensors = _add_prefix(MODEL, network.state_dict())
-    for name, parameter in network.named_parameters():
-        for key, value in optimizer.state.get(parameter, {}).items():
-            tensors[f"{_OPTIMIZER}{key}.{name}"] = value
-    tensors["random.cpu"] = torch.get_rng_state()
-    if next(network.parameters()).is_cuda:
-        tensors["random.cuda"] = torch.cuda.get_rng_state()
-    return tensors
-
-
-def restore_training_state(
-    tensors: Mapping[str, Tensor], network: nn.Module, optimizer: Optimizer
-) -> None:
-    """Restore the training state; the precision and the device may have changed since."""
-    network.load_state_dict(select_prefix(MODEL, tensors))
-    for name, parameter in network.named_parameters():
-        for key in MOMENTS:
-            value = tensors.get(f"{_OPTIMIZER}{key}.{name}")
-            if value is not None:
-                optimizer.state[parameter][key] = value.clone().to(parameter.device)
-    torch.set_rng_state(tensors["random.cpu"])
-    if next(network.parameters()).is_cuda and "random.cuda" in tensors:
-        torch.cuda.set_rng_state(tensors["random.cuda"])
 
 
 def _add_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -25,7 +25,7 @@ from setrnn.metrics import is_better
 from setrnn.model.network import Network
 from setrnn.objectives import find_objective
 from setrnn.progress import Epoch, Progress
-from setrnn.systems.empty_set import fit_empty_set
+from setrnn.systems.products import fit_empty_set
 from setrnn.systems.registry import find_system
 from setrnn.training.gradients import Gradients
 from setrnn.training.keeper import Keeper, polite_interrupts

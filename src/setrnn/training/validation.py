@@ -12,7 +12,7 @@ from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_sets, indicator_m
 from setrnn.systems.candidates import Bools, Ids
 from setrnn.systems.limits import no_limits
 from setrnn.systems.neural import MAX_DOCUMENTS
-from setrnn.systems.predicting import BatchSearch, ChosenSets, documents_at_once
+from setrnn.systems.predicting import BatchSearch, documents_at_once
 from setrnn.systems.rules import count_candidates, find_rule
 from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
 from setrnn.systems.system import System
@@ -47,20 +47,18 @@ def validate(
     truth, L = list(valid.labels.take(rows)), len(prepared.labels)
     own = ranks.deal(rows)
     by, limits = find_rule(rule), no_limits(L)
-    waiting: list[BatchSearch] = []  # for thresholds
-    chosen: list[ChosenSets] = []
+    searches: list[BatchSearch] = []
     at_once = documents_at_once(L, MAX_DOCUMENTS)
     for start in range(0, -(-len(rows) // ranks.n), at_once):  # as often in each process
         some = own[start : start + at_once]
         if len(some):
             tokens = valid.tokens.take(some)
-            waiting.append(BatchSearch(system, tokens, {by.source: count_candidates(by)}))
-        if waiting and not by.needs_thresholds:
-            chosen.append(waiting.pop().choose(rule, limits))
+            searches.append(BatchSearch(system, tokens, {by.source: count_candidates(by)}))
         between_batches()
+    thresholds = None
     if by.needs_thresholds:
-        thresholds = _find_thresholds(waiting, truth, L, ranks, valid.mark_unknown(L, rows))
-        chosen = [each.choose(rule, limits, thresholds) for each in waiting]
+        thresholds = _find_thresholds(searches, truth, L, ranks, valid.mark_unknown(L, rows))
+    chosen = [each.choose(rule, limits, thresholds) for each in searches]
     labels = [row[row >= 0] for each in chosen for row in each.labels]
     predicted = ranks.collect(labels)
     log_probs = ranks.collect([each for some in chosen for each in some.log_probs])

@@ -1,4 +1,5 @@
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,8 +7,11 @@ import scipy.sparse as sp
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from setrnn.systems.classical.logistic import Penalties, fit_logistic
+from setrnn.config import ClassicalSettings
+from setrnn.model.devices import limited_threads
+from setrnn.systems.classical.logistic import fit_logistic
 
+USUAL = ClassicalSettings()
 TIGHT = {"max_steps": 3000, "tolerance": 1e-10}
 PENALTIES = [(0.5, 0.0), (0.0, 0.3), (0.1, 0.03), (1.0, 1.0), (3.0, 0.1)]
 BY_PENALTY = pytest.mark.parametrize(("l1", "l2"), PENALTIES)
@@ -59,7 +63,7 @@ def gradients(X, Y, weights, intercepts):
 @BY_PENALTY
 def test_the_objective_reached_is_scikit_learns_optimum(l1, l2, is_sparse):
     X, Y = random_problem(is_sparse=is_sparse)
-    weights, intercepts = fit_logistic(X, Y, Penalties(l1, l2), **TIGHT)
+    weights, intercepts = fit_logistic(X, Y, ClassicalSettings(l1=l1, l2=l2, **TIGHT))
     reached = objective(X, Y, weights, intercepts, l1, l2)
     for label in range(Y.shape[1]):
         coefficients, intercept = sklearn_optimum(X, Y[:, [label]].toarray().ravel(), l1, l2)
@@ -73,10 +77,10 @@ def test_the_objective_reached_is_scikit_learns_optimum(l1, l2, is_sparse):
 @pytest.mark.parametrize("n_labels", [1, 16, 33])
 def test_threads_and_repeats_change_no_bit(n_labels):
     X, Y = random_problem(n=70, d=15, n_labels=n_labels, is_sparse=True, seed=5)
-    runs = [
-        fit_logistic(X, Y, Penalties(0.1, 0.03), n_threads=n_threads)
-        for n_threads in (1, 2, 1, 2, None)
-    ]
+    runs = []
+    for n_threads in (1, 2, 1, 2):
+        with limited_threads(n_threads):
+            runs.append(fit_logistic(X, Y, USUAL))
     for weights, intercepts in runs[1:]:
         np.testing.assert_array_equal(weights, runs[0][0])
         np.testing.assert_array_equal(intercepts, runs[0][1])
@@ -86,7 +90,7 @@ def test_threads_and_repeats_change_no_bit(n_labels):
 def test_any_number_of_labels_has_its_column(n_labels):
     X, Y = random_problem(n=30, d=4, n_labels=n_labels)
     done = []
-    weights, intercepts = fit_logistic(X, Y, Penalties(), on_labels_done=done.append, **TIGHT)
+    weights, intercepts = fit_logistic(X, Y, replace(USUAL, **TIGHT), on_labels_done=done.append)
     assert sum(done) == n_labels
     assert weights.shape == (4, n_labels)
     assert intercepts.shape == (n_labels,)
@@ -100,7 +104,7 @@ def test_labels_that_are_always_or_never_there_stay_finite(l1, l2):
     X, Y = random_problem(n=40, d=6, is_sparse=True, seed=6)
     always, never = np.ones((40, 1), np.float32), np.zeros((40, 1), np.float32)
     Y = sp.csr_matrix(np.hstack([Y.toarray(), always, never]))
-    weights, intercepts = fit_logistic(X, Y, Penalties(l1, l2))
+    weights, intercepts = fit_logistic(X, Y, ClassicalSettings(l1=l1, l2=l2))
     assert np.isfinite(weights).all()
     assert np.isfinite(intercepts).all()
     logits = X @ weights + intercepts
@@ -113,16 +117,14 @@ def test_a_feature_that_is_not_allowed_has_weight_zero_and_might_as_well_not_exi
     X, Y = random_problem(n=80, d=10, n_labels=18, is_sparse=True, seed=10)
     mask = np.random.default_rng(0).random((10, 18)) < 0.5
     weights, intercepts = fit_logistic(
-        X,
-        Y,
-        Penalties(l1, l2),
-        allowed=lambda labels: mask[:, labels],
-        **TIGHT,
+        X, Y, ClassicalSettings(l1=l1, l2=l2, **TIGHT), allowed=lambda labels: mask[:, labels]
     )
     assert (weights[~mask] == 0).all()
     for label in (0, 7, 17):
         few = X[:, np.flatnonzero(mask[:, label])]
-        alone, alone_intercepts = fit_logistic(few, Y[:, [label]], Penalties(l1, l2), **TIGHT)
+        alone, alone_intercepts = fit_logistic(
+            few, Y[:, [label]], ClassicalSettings(l1=l1, l2=l2, **TIGHT)
+        )
         np.testing.assert_allclose(weights[mask[:, label], label], alone[:, 0], atol=5e-3)
         np.testing.assert_allclose(intercepts[label], alone_intercepts[0], atol=5e-3)
 
@@ -141,11 +143,11 @@ def test_the_number_of_threads_is_put_back():
     try:
         for n_threads in (1, 2):
             torch.set_num_threads(n_threads)
-            fit_logistic(X, Y, Penalties())
+            fit_logistic(X, Y, USUAL)
             assert torch.get_num_threads() == n_threads
             for broken in ({"on_labels_done": refuse}, {"allowed": refuse}):
                 with pytest.raises(RefusedError):
-                    fit_logistic(X, Y, Penalties(), **broken)
+                    fit_logistic(X, Y, USUAL, **broken)
                 assert torch.get_num_threads() == n_threads
     finally:
         torch.set_num_threads(before)

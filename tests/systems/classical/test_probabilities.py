@@ -10,12 +10,11 @@ from hypothesis.extra.numpy import arrays
 
 from brute_force import all_sets, found_sets, sigmoid
 from setrnn.data.ragged import Ragged
-from setrnn.systems.classical.br import BinaryRelevance
-from setrnn.systems.classical.br_support import SupportInference
+from setrnn.systems.classical.br import BinaryRelevance, SupportInference
 from setrnn.systems.classical.pcc import ClassifierChain
 from setrnn.systems.classical.system import LinearWeights
-from setrnn.systems.empty_set import NEVER
 from setrnn.systems.known import Known, given_known, known_log_prob
+from setrnn.systems.products import NEVER
 
 NAMES = ("br", "br-support", "pcc")
 N, N_DOCUMENTS = 4, 3

@@ -13,7 +13,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.errors import SetRNNError
 from setrnn.methods import METHODS
 from setrnn.systems.classical.features import indicator
-from setrnn.systems.classical.logistic import Penalties, fit_logistic
+from setrnn.systems.classical.logistic import fit_logistic
 from setrnn.systems.classical.pcc import ClassifierChain
 from setrnn.systems.classical.system import LinearWeights, TrainingData
 from setrnn.systems.registry import SYSTEMS
@@ -121,19 +121,16 @@ def test_a_chain_is_logistic_regression_on_words_and_earlier_labels():
     generator = np.random.default_rng(0)
     features = sp.csr_matrix(np.abs(generator.normal(size=(60, 10))).astype(np.float32))
     label_sets = [np.flatnonzero(generator.random(18) < 0.3).tolist() for _ in range(60)]
-    data = TrainingData(features, Ragged.from_lists(label_sets), 18)
     fine = ClassicalSettings(l1=0.1, l2=0.1, max_steps=1000, tolerance=1e-9)
-    model = ClassifierChain.fit(None, data, fine)
+    data = TrainingData(features, Ragged.from_lists(label_sets), 18, fine)
+    model = ClassifierChain.fit(None, data)
     assert not np.tril(model.chain).any(), "a label looks at none but those before it"
     targets = indicator(data.label_sets, 18)
     for label in (0, 1, 4, 17):
         seen = sp.hstack([data.features, targets[:, :label]], "csr").astype(float)
         own = sp.csr_matrix(model.linear.weights).toarray()[:, label]
         own = np.concatenate([own, model.chain[:label, label]])
-        alone, intercepts = fit_logistic(
-            seen.astype(np.float32), targets[:, [label]], Penalties(0.1, 0.1),
-            max_steps=1000, tolerance=1e-9,
-        )  # fmt: skip
+        alone, intercepts = fit_logistic(seen.astype(np.float32), targets[:, [label]], fine)
         is_true = targets[:, [label]].toarray().ravel()
 
         def loss(weights, intercept, seen=seen, is_true=is_true):

@@ -11,23 +11,23 @@ from setrnn.config import ClassicalSettings
 from setrnn.data.ragged import Ragged
 from setrnn.data.unknown import Incomplete
 from setrnn.errors import DataError
-from setrnn.systems.classical.br import fit_linear
-from setrnn.systems.classical.br_support import SupportInference
-from setrnn.systems.classical.logistic import Penalties, Problem, to_torch
+from setrnn.systems.classical.br import SupportInference
+from setrnn.systems.classical.logistic import Problem, to_torch
 from setrnn.systems.classical.pcc import ClassifierChain
-from setrnn.systems.classical.system import TrainingData
+from setrnn.systems.classical.system import TrainingData, fit_linear
 
 N, D, L = 60, 8, 3
+USUAL = ClassicalSettings()
 EXACT = ClassicalSettings(max_steps=300, tolerance=1e-9)
 
 
-def made_data(unknown=None, forgotten=1.0, seed=0):
-    random = np.random.default_rng(seed)
+def made_data(unknown=None, forgotten=1.0, settings=USUAL):
+    random = np.random.default_rng(0)
     features = sp.csr_matrix(
         random.random((N, D)) * (random.random((N, D)) < 0.5), dtype=np.float32
     )
     labels = [[label for label in range(L) if random.random() < 0.4] for _ in range(N)]
-    data = TrainingData(features, Ragged.from_lists(labels), L)
+    data = TrainingData(features, Ragged.from_lists(labels), L, settings)
     return data if unknown is None else hide(data, unknown, forgotten)
 
 
@@ -49,11 +49,10 @@ def weights(linear, label):
 
 def test_a_label_is_fitted_on_the_documents_where_it_is_known():
     unknown = [[1] if row % 3 == 0 else [] for row in range(N)]
-    found = fit_linear(made_data(unknown), EXACT)
-    everything = made_data()
+    found = fit_linear(made_data(unknown, settings=EXACT))
+    everything = made_data(settings=EXACT)
     rows = np.array([row for row in range(N) if row % 3])
-    left = TrainingData(everything.features[rows], everything.label_sets.take(rows), L)
-    expected, whole = fit_linear(left, EXACT), fit_linear(everything, EXACT)
+    expected, whole = fit_linear(everything.take(rows)), fit_linear(everything)
     np.testing.assert_allclose(weights(found, 1), weights(expected, 1), atol=2e-2)
     np.testing.assert_allclose(weights(found, 0), weights(whole, 0), atol=2e-3)
 
@@ -69,7 +68,8 @@ def test_the_loss_of_an_unknown_label_is_that_of_the_sum_over_both_answers(forgo
     targets = torch.zeros(N, L)
     targets[data.label_sets.row_numbers, data.label_sets.values.astype(np.int64)] = 1
     problem = Problem(
-        to_torch(features), to_torch(features.T.tocsr()), targets, Penalties(0, 0), None,
+        to_torch(features), to_torch(features.T.tocsr()), targets,
+        ClassicalSettings(l1=0.0, l2=0.0), None,
         open_weights=open_weights,
     )  # fmt: skip
     at = torch.randn(D + 1, L, generator=torch.Generator().manual_seed(1)).requires_grad_()
@@ -85,11 +85,11 @@ def test_the_loss_of_an_unknown_label_is_that_of_the_sum_over_both_answers(forgo
 def test_br_support_predicts_sets_of_complete_documents():
     unknown = [[0] if row % 2 else [] for row in range(N)]
     data = made_data(unknown)
-    found = SupportInference.fit(None, data, ClassicalSettings())
+    found = SupportInference.fit(None, data)
     complete = {tuple(data.label_sets[row]) for row in range(0, N, 2)}
     assert {tuple(row) for row in found.support} == complete
     with pytest.raises(DataError, match="br instead"):
-        SupportInference.fit(None, made_data([[0]] * N), ClassicalSettings())
+        SupportInference.fit(None, made_data([[0]] * N))
 
 
 def test_a_chain_reads_what_br_expects_of_an_unknown_label():
@@ -99,6 +99,6 @@ def test_a_chain_reads_what_br_expects_of_an_unknown_label():
     data = replace(data, label_sets=Ragged.from_lists([[x for x in r if x != 1] + [1] * (0 in r)
                                                        for r in labels]))  # fmt: skip
     hidden = hide(data, [[0] if row % 2 else [] for row in range(N)])
-    whole, found = (ClassifierChain.fit(None, each, ClassicalSettings()) for each in (data, hidden))
+    whole, found = (ClassifierChain.fit(None, each) for each in (data, hidden))
     assert whole.chain[0, 1] > 1
     assert found.chain[0, 1] > 1

@@ -2,9 +2,7 @@ import numpy as np
 import pytest
 
 from setrnn.systems.rules import marginal_rules
-from setrnn.systems.rules.marginal_rules import (
-    choose_thresholds,
-)
+from setrnn.systems.rules.marginal_rules import choose_thresholds
 
 
 def problem(seed, n=60, n_labels=5, decimals=None):

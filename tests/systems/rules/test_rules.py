@@ -22,11 +22,7 @@ from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.closure import Closure
 from setrnn.systems.limits import Limits, no_limits
 from setrnn.systems.products import ProductCandidates, most_probable_products
-from setrnn.systems.rules import (
-    RULES,
-    count_candidates,
-    find_rule,
-)
+from setrnn.systems.rules import RULES, count_candidates, find_rule
 from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.marginal_rules import OVER_HALF, Thresholds
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -19,9 +19,6 @@ from setrnn.model.devices import without_values
 from setrnn.model.dropout import Dropout
 from setrnn.model.interfaces import Encoding, State
 from setrnn.model.layouts import Subsets
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class Layer(nn.Module):
@@ -82,7 +79,7 @@ class OrderFreeDecoder(nn.Module):
     @classmethod
     def from_weights(
         cls, weights: Mapping[str, Tensor], memory_size: int, settings: ModelSettings
-    ) -> Self:
+    ) -> OrderFreeDecoder:
         """Build the decoder in the shape of saved weights; their values are assigned later."""
         with without_values():
             labels = torch.empty_like(weights["labels.weight"][:-1], device="meta")

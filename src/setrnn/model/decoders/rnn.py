@@ -38,6 +38,7 @@ class RNNDecoder(nn.Module):
     emits: ClassVar[str] = "sequences"
     computes_rows: ClassVar[bool] = True
     reads_outputs: ClassVar[bool] = False  # whether it reads the vectors of the outputs
+    reads_context: ClassVar[bool] = False  # whether its recurrence reads the context
 
     def __init__(self, memory_size: int, label_vectors: Tensor, settings: ModelSettings) -> None:
         super().__init__()
@@ -49,7 +50,7 @@ class RNNDecoder(nn.Module):
         self.labels = nn.Embedding(self.n_labels + 1, dimensions, _weight=with_none)
         self.first_hidden = nn.Linear(memory_size, layers * units)
         self.gru = nn.GRU(
-            dimensions,
+            dimensions + (memory_size if self.reads_context else 0),
             units,
             layers,
             batch_first=True,
@@ -92,10 +93,18 @@ class RNNDecoder(nn.Module):
         *hidden, is_used = state
         is_used = self._mark_used(is_used, previous)
         inputs = self.dropout(vectors)
-        hidden = self._advance(inputs, hidden)
-        context = self._attention(encoding, self.query(hidden[-1])) @ encoding.memory
-        logits = add_evidence(self._phi(context, hidden[-1], inputs), encoding)
+        hidden, context = self._recur(encoding, inputs, hidden)
+        logits = self._phi(context, hidden[-1], inputs)
+        if encoding.evidence is not None:
+            logits = logits + encoding.evidence[:, None]
         return self._log_softmax(logits, is_used), (*hidden, is_used)
+
+    def _recur(
+        self, encoding: Encoding, inputs: Tensor, hidden: Sequence[Tensor]
+    ) -> tuple[list[Tensor], Tensor]:
+        """Return the states after inputs (B, K, D), and what they attend to (B, K, M)."""
+        hidden = self._advance(inputs, hidden)
+        return hidden, self._attention(encoding, self.query(hidden[-1])) @ encoding.memory
 
     def step_rows(
         self, encoding: Encoding, documents: Tensor, state: State, previous: Tensor
@@ -309,17 +318,9 @@ def score_outputs(
     if features.numel() < vectors.numel():  # few rows: two small products are cheaper
         scores: Tensor = output(features) + to_label_space(features) @ vectors.mT
         return scores
-    return linear(features, *output_weights(output, to_label_space, vectors))
-
-
-def output_weights(
-    output: nn.Linear, to_label_space: nn.Linear | None, vectors: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Return one weight (V, H) and bias (V,) that score the outputs in both ways."""
-    if to_label_space is None:
-        return output.weight, output.bias
+    # One weight (V, H) and bias (V,) that score the outputs in both ways.
     weight = output.weight + vectors @ to_label_space.weight
-    return weight, output.bias + vectors @ to_label_space.bias
+    return linear(features, weight, output.bias + vectors @ to_label_space.bias)
 
 
 def _layer_weights(gru: nn.GRU, part: str, layer: int) -> tuple[Tensor, Tensor]:
@@ -339,11 +340,6 @@ def _gru_cell(of_input: Tensor, hidden: Tensor, of_hidden: Tensor) -> Tensor:
     reset, update = (of_input[:, : 2 * H] + of_hidden[:, : 2 * H]).sigmoid().chunk(2, dim=1)
     new = torch.addcmul(of_input[:, 2 * H :], reset, of_hidden[:, 2 * H :]).tanh()
     return new.lerp(hidden, update)
-
-
-def add_evidence(logits: Tensor, encoding: Encoding) -> Tensor:
-    """Add the evidence of each document to the logits (B, K, V) of its beams."""
-    return logits if encoding.evidence is None else logits + encoding.evidence[:, None]
 
 
 def sum_steps(log_probs: Tensor, orders: Tensor, lengths: Tensor | None) -> Tensor:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import log
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -14,9 +14,6 @@ from torch import Tensor, nn
 from setrnn.config import ModelSettings
 from setrnn.model.devices import without_values
 from setrnn.model.interfaces import Encoding
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class SigmoidDecoder(nn.Module):
@@ -34,7 +31,7 @@ class SigmoidDecoder(nn.Module):
     @classmethod
     def from_weights(
         cls, weights: Mapping[str, Tensor], memory_size: int, settings: ModelSettings
-    ) -> Self:
+    ) -> SigmoidDecoder:
         """Build the decoder in the shape of saved weights; their values are assigned later."""
         with without_values():
             return cls(memory_size, torch.empty(len(weights["output.weight"]), 0), settings)

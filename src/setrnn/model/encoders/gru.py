@@ -19,8 +19,6 @@ from setrnn.model.interfaces import Encoding
 from setrnn.progress import OnProgress
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from setrnn.data.prepared import Prepared
 
 UNKNOWN = 1  # a token id
@@ -49,14 +47,14 @@ class GRUEncoder(nn.Module):
     @classmethod
     def from_data(
         cls, prepared: Prepared, config: Config, on_progress: OnProgress
-    ) -> tuple[Self, Tensor]:
+    ) -> tuple[GRUEncoder, Tensor]:
         """Build the encoder over word vectors; labels have vectors in the same space, (L, D)."""
         vectors = _make_vectors(prepared, config, on_progress)
         n_tokens = prepared.encoder.n_tokens
         return cls(vectors[:n_tokens], config.model), vectors[n_tokens:]
 
     @classmethod
-    def from_weights(cls, weights: Mapping[str, Tensor], settings: ModelSettings) -> Self:
+    def from_weights(cls, weights: Mapping[str, Tensor], settings: ModelSettings) -> GRUEncoder:
         """Build the encoder in the shape of saved weights; their values are assigned later."""
         with without_values():
             return cls(torch.empty_like(weights["words.weight"], device="meta"), settings)

@@ -28,8 +28,6 @@ from setrnn.model.interfaces import Encoding
 from setrnn.progress import OnProgress
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from setrnn.data.prepared import Prepared
 
 CONFIG = "config.json"
@@ -89,7 +87,7 @@ class TransformerEncoder(nn.Module):
     @classmethod
     def from_data(
         cls, prepared: Prepared, config: Config, on_progress: OnProgress
-    ) -> tuple[Self, Tensor]:
+    ) -> tuple[TransformerEncoder, Tensor]:
         """Load the transformer; labels have the mean of the embeddings of their names, (L, M)."""
         subwords = prepared.encoder
         assert isinstance(subwords, SubwordEncoder), "other data is refused before"
@@ -101,7 +99,9 @@ class TransformerEncoder(nn.Module):
         return cls(transformer, config.model), labels
 
     @classmethod
-    def from_weights(cls, weights: Mapping[str, Tensor], settings: ModelSettings) -> Self:
+    def from_weights(
+        cls, weights: Mapping[str, Tensor], settings: ModelSettings
+    ) -> TransformerEncoder:
         """Build the encoder in the shape of saved weights; their values are assigned later."""
         # Initial values are replaced: drawing them must not advance the generator.
         with torch.random.fork_rng(devices=[]), quiet_transformers() as transformers:

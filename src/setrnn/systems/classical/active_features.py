@@ -20,15 +20,9 @@ import scipy  # scipy.sparse is imported where it is first used
 import torch
 from torch import Tensor
 
+from setrnn.config import ClassicalSettings
 from setrnn.systems.candidates import Bools, Floats32, Ints
-from setrnn.systems.classical.logistic import (
-    Features,
-    Penalties,
-    Problem,
-    fit_block,
-    map_blocks,
-    to_torch,
-)
+from setrnn.systems.classical.logistic import Features, Problem, fit_block, map_blocks, to_torch
 
 MOST_ROUNDS = 3  # of adding features
 SLACK = 1.1  # a feature is added if its derivative exceeds the penalty by this factor
@@ -38,10 +32,7 @@ LEAST_WEIGHT = 0.01  # smaller ones become 0 (Babbar and Schölkopf 2017, "DiSME
 def fit_sparse_logistic(
     features: scipy.sparse.csr_matrix,
     targets: scipy.sparse.csr_matrix,
-    penalties: Penalties,
-    max_steps: int = 60,
-    tolerance: float = 1e-3,
-    n_threads: int | None = None,
+    settings: ClassicalSettings,
     on_labels_done: Callable[[int], None] = lambda n_labels: None,
 ) -> tuple[scipy.sparse.csr_matrix, Floats32]:
     """Fit one regression per label; return sparse weights (d - 1, L) and intercepts (L,).
@@ -50,7 +41,7 @@ def fit_sparse_logistic(
     """
     of_documents = Features.of(features)
     sums = np.asarray(of_documents.columns.sum(axis=1), dtype=np.float32)
-    active = ActiveFeatures(of_documents, sums, penalties, max_steps, tolerance)
+    active = ActiveFeatures(of_documents, sums, settings)
     by_label = targets.tocsc()
 
     def fit(labels: slice) -> tuple[scipy.sparse.csc_matrix, Floats32]:
@@ -58,7 +49,7 @@ def fit_sparse_logistic(
         on_labels_done(labels.stop - labels.start)
         return found
 
-    blocks = map_blocks(fit, targets.shape[1], n_threads)
+    blocks = map_blocks(fit, targets.shape[1])
     weights = scipy.sparse.hstack([each for each, _ in blocks], "csr")
     return weights, np.concatenate([each for _, each in blocks])
 
@@ -69,9 +60,7 @@ class ActiveFeatures:
 
     of_documents: Features
     sums: Floats32  # (d, 1) of the features, over the documents
-    penalties: Penalties
-    max_steps: int
-    tolerance: float
+    settings: ClassicalSettings
 
     def fit(self, targets: scipy.sparse.csc_matrix) -> tuple[scipy.sparse.csc_matrix, Floats32]:
         """Fit the labels of targets (n, B); return weights (d - 1, B) and intercepts (B,)."""
@@ -99,7 +88,7 @@ class ActiveFeatures:
         problem = self._restrict(active.numpy(), targets)
         curvature = self.of_documents.curvature[active]
         weights = None if start is None else start[active]
-        return active, fit_block(problem, curvature, self.max_steps, self.tolerance, weights)
+        return active, fit_block(problem, curvature, weights)
 
     def _restrict(self, active: Ints, targets: scipy.sparse.csc_matrix) -> Problem:
         """Return the problem on some features, and on the documents with them or with labels."""
@@ -120,7 +109,7 @@ class ActiveFeatures:
             features=to_torch(used_t.T.tocsr()),
             features_t=to_torch(used_t),
             targets=torch.from_numpy(targets[rows].toarray().astype(np.float32)),
-            penalties=self.penalties,
+            settings=self.settings,
             allowed=None,
             n_others=targets.shape[0] - len(rows),
         )
@@ -130,7 +119,7 @@ class ActiveFeatures:
         share = np.asarray(targets.mean(axis=0)).reshape(1, -1)  # (1, B)
         in_positive = (targets.T.tocsr() @ self.of_documents.rows).toarray().T  # (d, B)
         derivatives = self.sums * share - in_positive
-        is_active = (np.abs(derivatives) > self.penalties.l1).any(axis=1)
+        is_active = (np.abs(derivatives) > self.settings.l1).any(axis=1)
         is_active[-1] = True
         return np.asarray(is_active)
 
@@ -143,4 +132,4 @@ class ActiveFeatures:
         residuals = (self.of_documents.matrix @ of_all).sigmoid()  # (n, B)
         residuals -= torch.from_numpy(targets.toarray().astype(np.float32))
         derivatives = self.of_documents.matrix_t @ residuals  # (d, B)
-        return np.asarray((derivatives.abs() > SLACK * self.penalties.l1).any(dim=1).numpy())
+        return np.asarray((derivatives.abs() > SLACK * self.settings.l1).any(dim=1).numpy())

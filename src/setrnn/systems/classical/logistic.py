@@ -12,7 +12,6 @@ from __future__ import annotations
 import warnings
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -22,6 +21,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from setrnn.config import ClassicalSettings
+from setrnn.model.devices import thread_pool
 from setrnn.systems.candidates import Bools, Floats32
 
 # n documents, d features (the last one is the intercept), B labels of a block
@@ -32,14 +33,6 @@ MAX_HALVINGS = 12
 SHRINK = 0.2  # finished labels leave a block once they are this share of it
 
 Fitted = TypeVar("Fitted")
-
-
-@dataclass(frozen=True)
-class Penalties:
-    """The strength of the two penalties, against the SUMMED log loss: l2 = 1/C."""
-
-    l1: float = 0.1
-    l2: float = 0.03
 
 
 @dataclass(frozen=True)
@@ -70,7 +63,7 @@ class Problem:
     features: Tensor  # (n, d) sparse
     features_t: Tensor  # (d, n) sparse
     targets: Tensor  # (n, B) of 0 and 1
-    penalties: Penalties  # of all features but the intercept
+    settings: ClassicalSettings  # the penalties of all features but the intercept
     allowed: Tensor | None  # (d, B) which features a label may use
     n_others: int = 0  # documents with neither features nor labels: only the intercept counts
     # (n, B) log w of labels that are not known, -inf where they are: the loss of such a label is
@@ -95,8 +88,8 @@ class Problem:
         if self.open_weights is not None:
             losses -= softplus(logits + self.open_weights)
         value = losses.sum(0, dtype=torch.float64)
-        value += self.penalties.l1 * weights[:-1].abs().sum(0)
-        value += 0.5 * self.penalties.l2 * weights[:-1].square().sum(0)
+        value += self.settings.l1 * weights[:-1].abs().sum(0)
+        value += 0.5 * self.settings.l2 * weights[:-1].square().sum(0)
         if self.n_others:
             value += self.n_others * softplus(weights[-1])
         return Point(weights, value, logits)
@@ -107,7 +100,7 @@ class Problem:
         if self.open_weights is not None:
             residuals -= (point.logits + self.open_weights).sigmoid()
         gradient = self.features_t @ residuals
-        gradient[:-1].add_(point.weights[:-1], alpha=self.penalties.l2)
+        gradient[:-1].add_(point.weights[:-1], alpha=self.settings.l2)
         if self.n_others:
             gradient[-1].add_(point.weights[-1].sigmoid(), alpha=self.n_others)
         if self.allowed is not None:
@@ -116,7 +109,7 @@ class Problem:
 
     def pseudo_gradient(self, weights: Tensor, gradient: Tensor) -> Tensor:
         """Return the steepest one-sided derivative where |w| has a kink."""
-        l1, sign = self.penalties.l1, weights.sign()
+        l1, sign = self.settings.l1, weights.sign()
         within_kink = gradient.clamp(-l1, l1).mul_(1 - sign.abs())
         slope = (gradient - within_kink).add_(sign, alpha=l1)
         slope[-1] = gradient[-1]
@@ -198,16 +191,10 @@ def _keep_sign(values: Tensor, sign: Tensor) -> Tensor:
     return (values * sign).clamp_(min=0).mul_(sign)
 
 
-def fit_block(
-    problem: Problem,
-    curvature: Tensor,
-    max_steps: int,
-    tolerance: float,
-    start: Tensor | None = None,
-) -> Tensor:
+def fit_block(problem: Problem, curvature: Tensor, start: Tensor | None = None) -> Tensor:
     """Fit a block of labels; return their weights (d, B).
 
-    A label is finished when a step lowers its objective by less than this share (`tolerance`).
+    A label is finished when a step lowers its objective by less than a share, the tolerance.
     Without weights to start from, only the intercepts start from other values than 0.
     """
     n_labels = problem.targets.shape[1]
@@ -219,7 +206,7 @@ def fit_block(
     weights[-1] = torch.log(n_positive / (n_documents - n_positive))
     share = n_positive / n_documents
     diagonal = curvature[:, None] * (share * (1 - share))
-    diagonal[:-1] += problem.penalties.l2
+    diagonal[:-1] += problem.settings.l2
     inverse_hessian = InverseHessian(diagonal + 1e-6)
     if start is not None:
         weights = start
@@ -228,11 +215,11 @@ def fit_block(
     labels = torch.arange(n_labels)  # labels that are not finished
     point = problem.evaluate(weights)
     gradient = problem.gradient(point)
-    for _ in range(max_steps):
+    for _ in range(problem.settings.max_steps):
         slope = problem.pseudo_gradient(point.weights, gradient)
         direction = _keep_sign(-inverse_hessian.times(slope), -slope.sign())
         new = line_search(problem, point, slope, direction)
-        is_done = point.value - new.value <= tolerance * point.value
+        is_done = point.value - new.value <= problem.settings.tolerance * point.value
         if is_done.all():
             result[:, labels] = new.weights
             return result
@@ -252,12 +239,9 @@ def fit_block(
 def fit_logistic(
     features: scipy.sparse.csr_matrix,
     targets: scipy.sparse.csr_matrix,
-    penalties: Penalties,
+    settings: ClassicalSettings,
     allowed: Callable[[slice], Bools] | None = None,
     open_weights: Callable[[slice], Floats32] | None = None,
-    max_steps: int = 60,
-    tolerance: float = 1e-3,
-    n_threads: int | None = None,
     on_labels_done: Callable[[int], None] = lambda n_labels: None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Fit one regression per label; return weights (d, L) and intercepts (L,).
@@ -265,13 +249,10 @@ def fit_logistic(
     Args:
         features: documents x features.
         targets: documents x labels, 0 or 1.
-        penalties: the two penalties.
+        settings: the two penalties, and when to stop.
         allowed: for a slice of labels, which features each may use (features, labels);
             all of them if not given.
         open_weights: for a slice of labels, log w of those that are not known: see `Problem`.
-        max_steps: the most steps of OWL-QN.
-        tolerance: a label is finished when a step lowers its objective by less than this share.
-        n_threads: how many blocks of labels are fitted in parallel.
         on_labels_done: called with the number of labels whenever a block is finished.
     """
     of_documents = Features.of(features)
@@ -288,36 +269,23 @@ def fit_logistic(
             features=of_documents.matrix,
             features_t=of_documents.matrix_t,
             targets=torch.from_numpy(by_label[:, labels].toarray().astype(np.float32)),
-            penalties=penalties,
+            settings=settings,
             allowed=mask,
             open_weights=None if open_weights is None else torch.from_numpy(open_weights(labels)),
         )
-        found = fit_block(problem, of_documents.curvature, max_steps, tolerance)
+        found = fit_block(problem, of_documents.curvature)
         weights[:, labels] = found.numpy()
         on_labels_done(labels.stop - labels.start)
 
-    map_blocks(fit, n_labels, n_threads)
+    map_blocks(fit, n_labels)
     return weights[:-1], weights[-1]
 
 
-def map_blocks(
-    fit: Callable[[slice], Fitted], n_labels: int, n_threads: int | None = None
-) -> list[Fitted]:
-    """Fit blocks of labels, each in one thread; return what was found in the order of the labels.
-
-    Without a number of threads, there are as many as torch uses.
-    """
+def map_blocks(fit: Callable[[slice], Fitted], n_labels: int) -> list[Fitted]:
+    """Fit blocks of labels, each in one thread; return what was found, in their order."""
     blocks = [slice(i, min(i + BLOCK, n_labels)) for i in range(0, n_labels, BLOCK)]
-    n_threads_before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        workers = ThreadPoolExecutor(
-            n_threads or n_threads_before, initializer=torch.set_num_threads, initargs=(1,)
-        )
-        with workers as pool:
-            return list(pool.map(fit, blocks))
-    finally:
-        torch.set_num_threads(n_threads_before)
+    with thread_pool() as threads:
+        return list(threads.map(fit, blocks))
 
 
 @dataclass(frozen=True)

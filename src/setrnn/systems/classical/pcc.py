@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy  # scipy.sparse is imported where it is first used
 
-from setrnn.config import MAX_BEAM_WIDTH, ClassicalSettings
+from setrnn.config import MAX_BEAM_WIDTH
 from setrnn.data.unknown import Incomplete
 from setrnn.systems.candidates import (
     Bools,
@@ -20,27 +20,18 @@ from setrnn.systems.candidates import (
     log_sigmoid,
     pack_labels,
 )
-from setrnn.systems.classical.br import fit_linear
 from setrnn.systems.classical.features import Tfidf, indicator
 from setrnn.systems.classical.system import (
     ClassicalSystem,
     LinearWeights,
-    OnLabelsDone,
     TrainingData,
+    fit_linear,
     fit_regressions,
     ignore_labels,
 )
-from setrnn.systems.empty_set import (
-    log_empty_of,
-    log_total,
-    shift_candidates,
-    shift_log_probs,
-)
 from setrnn.systems.known import Known, make_completions
+from setrnn.systems.products import log_empty_of, log_total, shift_candidates, shift_log_probs
 from setrnn.systems.system import Arrays
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 # n documents, K beams, L labels, G given sets, S labels of a beam
 
@@ -55,13 +46,7 @@ class ClassifierChain(ClassicalSystem):
     beam_width: int
 
     @classmethod
-    def fit(
-        cls,
-        tfidf: Tfidf,
-        data: TrainingData,
-        settings: ClassicalSettings,
-        on_labels_done: OnLabelsDone = ignore_labels,
-    ) -> Self:
+    def fit(cls, tfidf: Tfidf, data: TrainingData) -> ClassifierChain:
         """Fit all classifiers at once: in training the earlier labels are known.
 
         The labels are further columns beside the features; each classifier may use the columns
@@ -69,22 +54,19 @@ class ClassifierChain(ClassicalSystem):
         documents where it is not known.
         """
         n_features = data.features.shape[1]
-        targets = indicator(data.label_sets, data.n_labels)
 
         def earlier(labels: slice) -> Bools:
             columns = np.arange(labels.start, labels.stop)
             is_earlier = np.arange(data.n_labels)[:, None] < columns
             return np.concatenate([np.ones((n_features, len(columns)), dtype=bool), is_earlier])
 
-        values, incomplete = targets, data.incomplete
-        if incomplete is not None:
-            values = targets + _guess_unknown(data, incomplete, settings)
+        values = indicator(data.label_sets, data.n_labels)
+        if data.incomplete is not None:
+            values = values + _guess_unknown(data, data.incomplete)
         columns = scipy.sparse.hstack([data.features, values], "csr")
-        weights, intercepts = fit_regressions(
-            columns, targets, settings, on_labels_done, earlier, incomplete
-        )
+        weights, intercepts = fit_regressions(replace(data, features=columns), earlier)
         linear = LinearWeights(weights[:n_features], intercepts)
-        return cls(tfidf, linear, weights[n_features:], settings.beam_width)
+        return cls(tfidf, linear, weights[n_features:], data.settings.beam_width)
 
     def find_sets(self, logits: Floats32, n_sets: int, known: Known | None = None) -> SetCandidates:
         """Search the chain with a beam, for all documents at once.
@@ -205,11 +187,10 @@ class Beams:
         return log_odds
 
 
-def _guess_unknown(
-    data: TrainingData, incomplete: Incomplete, settings: ClassicalSettings
-) -> scipy.sparse.csr_matrix:
+def _guess_unknown(data: TrainingData, incomplete: Incomplete) -> scipy.sparse.csr_matrix:
     """Return p(label | document, what is known) by BR where it is not known and likely: (n, L)."""
-    logits = fit_linear(data, settings).logits(data.features)
+    linear = fit_linear(replace(data, on_labels_done=ignore_labels))
+    logits = linear.logits(data.features)
     posterior = scipy.special.expit(logits + incomplete.open_weights(slice(0, data.n_labels)))
     return scipy.sparse.csr_matrix(np.where(posterior < LEAST_GUESS, 0, posterior))
 

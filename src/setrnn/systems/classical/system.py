@@ -7,7 +7,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,13 @@ import scipy  # scipy.sparse is imported where it is first used
 from setrnn.config import ClassicalSettings, Config
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.data.unknown import ESTIMATED, Incomplete
+from setrnn.data.unknown import Incomplete
 from setrnn.methods import Method
 from setrnn.progress import OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, SetCandidates
-from setrnn.systems.classical.features import Tfidf
-from setrnn.systems.empty_set import EMPTY_SHIFT, pack_shift, unpack_shift
+from setrnn.systems.classical.features import Tfidf, indicator
 from setrnn.systems.known import Known
+from setrnn.systems.products import EMPTY_SHIFT, pack_shift, unpack_shift
 from setrnn.systems.system import Arrays, System
 from setrnn.systems.true_marginals import MANY_LABELS
 
@@ -40,18 +40,33 @@ def ignore_labels(n_labels: int) -> None:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The documents that a classical system is fitted on."""
+    """The documents that a classical system is fitted on, and how it is fitted."""
 
     features: scipy.sparse.csr_matrix  # (n, d) tf-idf
     label_sets: Ragged  # ids below n_labels
     n_labels: int
+    settings: ClassicalSettings = field(default_factory=ClassicalSettings)
     incomplete: Incomplete | None = None  # None if all labels are known
+    on_labels_done: OnLabelsDone = ignore_labels  # called with the number of labels that are done
+
+    @classmethod
+    def of(
+        cls, prepared: Prepared, config: Config, on_labels_done: OnLabelsDone = ignore_labels
+    ) -> tuple[Tfidf, TrainingData]:
+        """Return the tf-idf vectors of the train part, with what computes them."""
+        train, n_labels, settings = prepared.split("train"), len(prepared.labels), config.classical
+        tfidf, features = Tfidf.fit(train.tokens, prepared.encoder.n_tokens, settings.max_pairs)
+        incomplete = Incomplete.of(train, n_labels, config.training.forgotten)
+        data = cls(features, train.labels, n_labels, settings, incomplete, on_labels_done)
+        return tfidf, data
 
     def take(self, rows: Ints) -> TrainingData:
         """Return some of the documents."""
-        incomplete = None if self.incomplete is None else self.incomplete.rows(rows)
-        return TrainingData(
-            self.features[rows], self.label_sets.take(rows), self.n_labels, incomplete
+        return replace(
+            self,
+            features=self.features[rows],
+            label_sets=self.label_sets.take(rows),
+            incomplete=None if self.incomplete is None else self.incomplete.rows(rows),
         )
 
 
@@ -114,37 +129,29 @@ class LinearWeights:
 
 
 def fit_regressions(
-    features: scipy.sparse.csr_matrix,
-    targets: scipy.sparse.csr_matrix,
-    settings: ClassicalSettings,
-    on_labels_done: OnLabelsDone,
-    allowed: Callable[[slice], Bools] | None = None,
-    incomplete: Incomplete | None = None,
+    data: TrainingData, allowed: Callable[[slice], Bools] | None = None
 ) -> tuple[Floats32 | scipy.sparse.csr_matrix, Floats32]:
-    """Fit one regression per label; return the weights (d, L) and the intercepts (L,).
+    """Fit one regression per label, on the documents for which the label is known.
 
-    Args:
-        features: of the documents, (n, d).
-        targets: 1 where a document has a label, (n, L).
-        settings: the penalties, and when to stop.
-        on_labels_done: called with the number of labels that are done.
-        allowed: the features that each of some labels may use, (d, labels); all if not given.
-        incomplete: which labels are not known; None if all are.
+    Return the weights (d, L) and the intercepts (L,). `allowed` returns the features that each of
+    some labels may use, (d, labels); without it they use all.
     """
     # They load torch, which takes longer than to predict with what is fitted.
     from setrnn.systems.classical.active_features import fit_sparse_logistic
-    from setrnn.systems.classical.logistic import Penalties, fit_logistic
+    from setrnn.systems.classical.logistic import fit_logistic
 
-    how: dict[str, Any] = {
-        "penalties": Penalties(settings.l1, settings.l2),
-        "max_steps": settings.max_steps,
-        "tolerance": settings.tolerance,
-        "on_labels_done": on_labels_done,
-    }
-    if allowed is None and incomplete is None and targets.shape[1] >= MANY_LABELS:
-        return fit_sparse_logistic(features, targets, **how)
-    open_weights = None if incomplete is None else incomplete.open_weights
-    return fit_logistic(features, targets, **how, allowed=allowed, open_weights=open_weights)
+    targets = indicator(data.label_sets, data.n_labels)
+    if allowed is None and data.incomplete is None and data.n_labels >= MANY_LABELS:
+        return fit_sparse_logistic(data.features, targets, data.settings, data.on_labels_done)
+    open_weights = None if data.incomplete is None else data.incomplete.open_weights
+    return fit_logistic(
+        data.features, targets, data.settings, allowed, open_weights, data.on_labels_done
+    )
+
+
+def fit_linear(data: TrainingData) -> LinearWeights:
+    """Fit one regression per label."""
+    return LinearWeights(*fit_regressions(data))
 
 
 @dataclass(frozen=True)
@@ -157,19 +164,14 @@ class ClassicalSystem(System):
         ['br', 'br-support', 'pcc']
     """
 
+    shifts_empty_set: ClassVar[bool] = True
     tfidf: Tfidf
     linear: LinearWeights
     empty_shift: float = field(default=0.0, kw_only=True)  # added to the log-odds of the empty set
 
     @classmethod
     @abstractmethod
-    def fit(
-        cls,
-        tfidf: Tfidf,
-        data: TrainingData,
-        settings: ClassicalSettings,
-        on_labels_done: OnLabelsDone = ignore_labels,
-    ) -> Self:
+    def fit(cls, tfidf: Tfidf, data: TrainingData) -> Self:
         """Fit on documents and their label sets."""
 
     @abstractmethod
@@ -192,12 +194,9 @@ class ClassicalSystem(System):
         rows: Ints | None = None,
     ) -> Self:
         """Fit on the train part of prepared data, or on some rows of it."""
-        forgotten = config.training.forgotten
-        tfidf, data = make_training_data(prepared, config.classical, forgotten)
-        if rows is not None:
-            data = data.take(rows)
-        count = count_up("training", on_progress, data.n_labels, "labels")
-        return cls.fit(tfidf, data, config.classical, count)
+        count = count_up("training", on_progress, len(prepared.labels), "labels")
+        tfidf, data = TrainingData.of(prepared, config, count)
+        return cls.fit(tfidf, data if rows is None else data.take(rows))
 
     def candidates(
         self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
@@ -241,11 +240,6 @@ class ClassicalSystem(System):
         """Return the fields of a subclass from its arrays."""
         return {}
 
-    @property
-    def shifts_empty_set(self) -> bool:
-        """True: p(empty set) is fitted after training."""
-        return True
-
     def with_empty_shift(self, shift: float) -> Self:
         """Return the same system with the log-odds of the empty set shifted."""
         return replace(self, empty_shift=shift)
@@ -259,13 +253,3 @@ class ClassicalSystem(System):
         ):
             if found != wanted:
                 raise ValueError(f"they are for {found:,} {what} {wanted:,}")
-
-
-def make_training_data(
-    prepared: Prepared, settings: ClassicalSettings, forgotten: float = ESTIMATED
-) -> tuple[Tfidf, TrainingData]:
-    """Return the tf-idf vectors and label sets of the train part."""
-    train, n_labels = prepared.split("train"), len(prepared.labels)
-    tfidf, features = Tfidf.fit(train.tokens, prepared.encoder.n_tokens, settings.max_pairs)
-    incomplete = Incomplete.of(train, n_labels, forgotten)
-    return tfidf, TrainingData(features, train.labels, n_labels, incomplete)

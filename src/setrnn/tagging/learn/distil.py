@@ -24,8 +24,7 @@ from setrnn.objectives.set_distribution import SET_LOG_PROB
 from setrnn.progress import OnProgress, count_up, ignore_progress, log
 from setrnn.search.subset_sums import MOST_LABELS
 from setrnn.systems.candidates import Floats, Ids, SetCandidates, pack_labels, widen
-from setrnn.systems.mixture import MixtureSystem
-from setrnn.systems.mixture_candidates import Weights
+from setrnn.systems.mixture import MixtureSystem, Weights
 from setrnn.systems.rules import rule_for
 from setrnn.systems.system import System
 from setrnn.tagging.documents import open_documents

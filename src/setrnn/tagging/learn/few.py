@@ -23,8 +23,8 @@ from setrnn.methods import find_method
 from setrnn.progress import OnProgress, count_up, log
 from setrnn.systems.candidates import Ints
 from setrnn.systems.cross_fitted import CrossFitted, choose_folds, mark_folds
-from setrnn.systems.empty_set import fit_empty_set
 from setrnn.systems.mixture import MixtureSystem
+from setrnn.systems.products import fit_empty_set
 from setrnn.systems.registry import find_system
 from setrnn.systems.system import System
 from setrnn.tagging.documents import Batch, LabelledDocuments, open_documents

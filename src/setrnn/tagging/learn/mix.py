@@ -22,8 +22,7 @@ from setrnn.models.card import note_training
 from setrnn.models.folder import check_model_place
 from setrnn.progress import OnProgress, ignore_progress, log
 from setrnn.systems.candidates import Floats, Ints
-from setrnn.systems.mixture import MixtureSystem, relabel
-from setrnn.systems.mixture_candidates import Weights
+from setrnn.systems.mixture import MixtureSystem, Weights, relabel
 from setrnn.tagging.documents import Batch, Documents, LabelledDocuments, keep_complete, open_unseen
 from setrnn.tagging.learn.mixture_weights import (
     BEST,

@@ -23,8 +23,7 @@ from setrnn.metrics import LOWER_IS_BETTER, evaluate_sets, indicator_matrices, i
 from setrnn.progress import OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Bools, Floats, Ids, Ints, pack_labels
 from setrnn.systems.limits import no_limits
-from setrnn.systems.mixture import MixtureSystem
-from setrnn.systems.mixture_candidates import MixtureCandidates, Weights
+from setrnn.systems.mixture import MixtureCandidates, MixtureSystem, Weights
 from setrnn.systems.rules import MANY_SETS, RULES, Rule
 from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.marginal_rules import choose_thresholds

@@ -26,7 +26,7 @@ from setrnn.data.unknown import Incomplete
 from setrnn.errors import ConfigError
 from setrnn.methods import find_method
 from setrnn.metrics import evaluate_label_sets
-from setrnn.model.growing import grow_weights
+from setrnn.model.network import grow_weights
 from setrnn.models.folder import check_model_place
 from setrnn.progress import OnProgress, count_up, ignore_progress, log, name_reports
 from setrnn.systems.mixture import MixtureSystem
