@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import setrnn
+from setrnn import checks
 from setrnn.cli import main
 from setrnn.config import load_config
+from setrnn.data.example import Example
 from setrnn.data.read import READERS
 from setrnn.methods import METHODS
 from setrnn.model.decoders import DECODERS
@@ -75,6 +77,7 @@ def check_saved_and_loaded(tagger, folder, rule=None):
 
 
 def test_an_objective_from_outside_trains(guide, small_prepared, tmp_path):
+    checks.check_objective(OBJECTIVES["rare-first"])
     tagger = train(small_prepared, "rare-first-rnn")
     check_saved_and_loaded(tagger, tmp_path / "model")
     explained = tagger.explain(TEXTS[2])
@@ -82,12 +85,14 @@ def test_an_objective_from_outside_trains(guide, small_prepared, tmp_path):
 
 
 def test_an_encoder_from_outside_is_selected_by_its_name(guide, small_prepared, tmp_path):
+    checks.check_encoder(ENCODERS["mean"])
     tagger = train(small_prepared, "set-rnn-exact", "encoder.name=mean")
     assert isinstance(tagger.system.network.encoder, guide["MeanEncoder"])
     check_saved_and_loaded(tagger, tmp_path / "model")
 
 
 def test_a_decoder_from_outside_trains(guide, small_prepared, tmp_path):
+    checks.check_decoder(DECODERS["strongest-word"])
     tagger = train(small_prepared, "strongest-word")
     assert isinstance(tagger.system.network.decoder, guide["StrongestWord"])
     check_saved_and_loaded(tagger, tmp_path / "model", "f1")
@@ -95,6 +100,7 @@ def test_a_decoder_from_outside_trains(guide, small_prepared, tmp_path):
 
 @pytest.mark.parametrize("method", ["br", "set-rnn"])
 def test_a_rule_from_outside_predicts(guide, method, taggers, tmp_path):
+    checks.check_rule(RULES["three"])
     found = check_saved_and_loaded(taggers[method], tmp_path / "model", "three")
     assert [len(each.labels) for each in found] == [3, 3, 3]
     limits = setrnn.Limits(max_labels=2, forbidden=found[0].labels[:1])
@@ -104,6 +110,7 @@ def test_a_rule_from_outside_predicts(guide, method, taggers, tmp_path):
 
 
 def test_a_system_from_outside_is_fitted(guide, small_prepared, tmp_path):
+    checks.check_system(METHODS["label-frequencies"])
     tagger = train(small_prepared, "label-frequencies")
     found = check_saved_and_loaded(tagger, tmp_path / "model")
     assert len({each.labels for each in found}) == 1, "the text says nothing"
@@ -123,6 +130,10 @@ def test_the_command_line_takes_a_format_and_a_method_from_outside(
     for split in ("train", "valid", "test"):
         rows = [f"{one.id} | {' '.join(one.labels)}\n" for one in small_examples[split]]
         (data / f"{split}.bars").write_text("".join(rows))
+    documents = [
+        Example(str(n), one.id, one.labels) for n, one in enumerate(small_examples["train"], 1)
+    ]
+    checks.check_reader(READERS["bars"], data, documents)
     monkeypatch.setenv("SETRNN_CACHE", str(tmp_path / "cache"))
     for command in (
         f"train {data} --method label-frequencies --out {model} --device cpu",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from setrnn import scorers
+    from setrnn import checks, scorers
     from setrnn.comparison.compare import ComparisonResult, compare
     from setrnn.data.cache import Source
     from setrnn.data.example import Example
@@ -68,6 +68,7 @@ _HOMES = {
     "Tagger": "setrnn.tagging.tagger",
     "SetRNNClassifier": "setrnn.tagging.estimator",
     "scorers": "setrnn.scorers",
+    "checks": "setrnn.checks",
     "Prediction": "setrnn.tagging.prediction",
     "Predictions": "setrnn.tagging.prediction",
     "Completion": "setrnn.tagging.prediction",
@@ -121,6 +122,7 @@ __all__ = [
     "__version__",
     "build_report",
     "calibrate",
+    "checks",
     "choose",
     "compare",
     "describe_model",
@@ -150,7 +152,7 @@ if not TYPE_CHECKING:  # a type checker would accept any name
             raise AttributeError(f"module 'setrnn' has no attribute '{name}'")
         with _paused_collector():
             home = import_module(_HOMES[name])
-            value = home if name == "scorers" else getattr(home, name)
+            value = home if home.__name__ == f"setrnn.{name}" else getattr(home, name)
         globals()[name] = value
         return value
 

@@ -12,6 +12,8 @@ from brute_force_sequences import (
     sequence_log_probs,
     tiny_network,
 )
+from setrnn.checks import check_decoder
+from setrnn.model.decoders import DECODERS
 from setrnn.model.dropout import draw_from
 
 # The choices of the paper that the defaults differ from.
@@ -31,6 +33,11 @@ def step_through(decoder, encoding, sequence):
     return found
 
 
+@pytest.mark.parametrize("decoder", DECODERS.values(), ids=DECODERS)
+def test_every_decoder_keeps_its_promises(decoder):
+    check_decoder(decoder)
+
+
 @EVERY_DECODER
 @pytest.mark.parametrize("settings", [{}, {"decoder_layers": 2}, {"encoder_layers": 2, **PAPER}])
 def test_probabilities_of_all_sequences_sum_to_one(decoder, settings):
@@ -38,16 +45,6 @@ def test_probabilities_of_all_sequences_sum_to_one(decoder, settings):
     assert len(scores) == 65
     total = torch.stack(list(scores.values())).exp().sum(0)
     torch.testing.assert_close(total, torch.ones(len(TEXTS)))
-
-
-@EVERY_DECODER
-def test_steps_add_up_to_the_score(decoder):
-    decoder, encoding = encoded(decoder)
-    for sequence, score in sequence_log_probs(decoder, encoding).items():
-        steps = step_through(decoder, encoding, sequence)
-        chosen = (*sequence, decoder.n_labels)
-        added = sum(each[:, label] for each, label in zip(steps, chosen, strict=True))
-        torch.testing.assert_close(added, score)
 
 
 @EVERY_DECODER
@@ -66,29 +63,6 @@ def test_sequences_of_different_lengths_are_followed_as_they_are_stepped(decoder
         for row, sequence in enumerate(sequences):
             stepped = torch.stack(step_through(decoder, encoding, sequence))[:, row]
             torch.testing.assert_close(log_probs[row, : len(stepped)], stepped)
-
-
-@EVERY_DECODER
-def test_orders_of_different_lengths_are_scored_together(decoder):
-    decoder, encoding = encoded(decoder)
-    truth = sequence_log_probs(decoder, encoding)
-    sequences = [(2, 0, 1), (), (3,), (1, 3)]
-    orders = torch.full((len(TEXTS), 4, 3), -1)
-    for row, sequence in enumerate(sequences):
-        orders[:, row, : len(sequence)] = torch.tensor(sequence, dtype=torch.long)
-    expected = torch.stack([truth[sequence] for sequence in sequences], dim=1)
-    torch.testing.assert_close(decoder.score(encoding, orders), expected)
-
-
-@EVERY_DECODER
-def test_attention_is_a_distribution_over_the_words_at_every_step(decoder):
-    decoder, encoding = encoded(decoder)
-    orders = torch.tensor([[2, 0], [1, -1]]).expand(len(TEXTS), -1, -1)
-    attention = decoder.attend(encoding, orders)
-    assert attention.shape == (len(TEXTS), 2, 3, len(TEXTS[0]))
-    torch.testing.assert_close(attention.sum(3), torch.ones(len(TEXTS), 2, 3))
-    is_padding = ~encoding.is_word[:, None, None].expand_as(attention)
-    assert (attention[is_padding] == 0).all()
 
 
 @EVERY_DECODER

@@ -3,6 +3,8 @@
 Documents of several windows are read a window at a time, and remembered as one.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,10 +13,11 @@ from torch.nn.functional import pad
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from brute_force_sequences import N_WORDS, TEXTS, batch_of
-from setrnn.config import ModelSettings, load_config
+from setrnn import checks
+from setrnn.config import EncoderSettings, ModelSettings, load_config
 from setrnn.model.encoders import ENCODERS, GRUEncoder, gru
 from setrnn.model.network import encode_windows
-from tiny_transformers import tiny_transformer
+from tiny_transformers import save_transformer, tiny_transformer
 
 EVERY_ENCODER = pytest.mark.parametrize("encoder", ENCODERS)
 WINDOW = 4
@@ -34,19 +37,17 @@ def read(encoder, texts=TEXTS, window=None):
 
 
 @EVERY_ENCODER
-def test_a_document_is_a_vector_a_word_and_a_summary(encoder):
-    encoder = make_encoder(encoder)
-    encoding = read(encoder)
-    B, T, M = len(TEXTS), len(TEXTS[0]), encoder.memory_size
-    assert encoding.memory.shape == (B, T, M)
-    assert encoding.summary.shape == (B, M)
-    assert encoding.is_word.sum(1).tolist() == [4, 3, 2, 1], "an empty document has one word"
+def test_every_encoder_keeps_its_promises(encoder, tmp_path):
+    config = checks.CONFIG
+    if encoder == "transformer":
+        text = replace(config.text, tokenizer=str(save_transformer(tmp_path)))
+        config = replace(config, text=text, encoder=EncoderSettings("transformer", text.tokenizer))
+    checks.check_encoder(ENCODERS[encoder], config)
 
 
 @EVERY_ENCODER
-@pytest.mark.parametrize("window", [None, WINDOW])
-def test_padding_neighbours_and_their_order_change_nothing(encoder, window):
-    encoder, batch = make_encoder(encoder), batch_of(LONG)
+def test_padding_neighbours_and_their_order_change_nothing_in_windows(encoder):
+    encoder, batch, window = make_encoder(encoder), batch_of(LONG), WINDOW
     T, expected = batch.tokens.shape[1], read(encoder, LONG, window)
     wider = encode_windows(encoder, pad(batch.tokens, (0, 5)), batch.lengths, window)
     torch.testing.assert_close(wider.memory[:, :T], expected.memory)

@@ -23,6 +23,7 @@ from brute_force_sequences import (
     sets_of,
     tiny_network,
 )
+from setrnn.checks import check_objective
 from setrnn.errors import ConfigError
 from setrnn.objectives import OBJECTIVES, OrderObjective, find_objective
 from setrnn.objectives.objective import log_sum_exp, mean, the_one
@@ -62,36 +63,8 @@ def orders_of(objective, decoder, encoding, label_sets, n_orders):
 
 
 @EVERY_PAIR
-def test_every_parameter_learns_and_training_goes_on(objective, decoder):
-    torch.manual_seed(0)
-    network = tiny_network(decoder, dropout=0.2).train()
-    encoding = network.encode(batch_of())
-    values = OBJECTIVES[objective](network.decoder, encoding, sets_of(LABEL_SETS), 5)
-    assert values.shape == (len(LABEL_SETS),)
-    values.sum().backward()
-    assert network.decoder.training, "it is left as it was found"
-    for name, parameter in network.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.isfinite().all(), name
-        assert parameter.grad.abs().max() > 0, name
-
-
-@EVERY_PAIR
-def test_what_else_is_in_the_batch_changes_nothing_and_a_seed_repeats(objective, decoder):
-    network = tiny_network(decoder)
-    label_sets = [(0, 2, 3), (1, 3), (2,), ()]
-
-    def value(rows):
-        torch.manual_seed(3)
-        encoding = network.encode(batch_of([TEXTS[row] for row in rows]))
-        sets = sets_of([label_sets[row] for row in rows])
-        return OBJECTIVES[objective](network.decoder, encoding, sets, 6)
-
-    together = value(range(4))
-    assert torch.equal(value(range(4)), together)
-    if objective not in DRAWS:
-        alone = torch.cat([value([row]) for row in range(4)])
-        torch.testing.assert_close(together, alone, atol=1e-4, rtol=1e-4)
+def test_every_objective_keeps_its_promises(objective, decoder):
+    check_objective(OBJECTIVES[objective], decoder)
 
 
 @pytest.mark.parametrize("objective", ["exact-set-probability", "independent-labels"])

@@ -9,6 +9,7 @@ from test_recurrent import make_system
 
 from brute_force import all_sets, found_sets
 from brute_force_sequences import TEXTS
+from setrnn.checks import check_system
 from setrnn.config import ClassicalSettings, Config, TextSettings
 from setrnn.data.preparing import prepare
 from setrnn.data.ragged import Ragged
@@ -66,43 +67,13 @@ def assert_same(found, expected, rows=None):
         np.testing.assert_allclose(*(each[: is_found.sum()] for each in probs), atol=1e-5)
 
 
-@EVERY_KIND
-def test_the_candidates_are_all_sets_with_their_probabilities_which_sum_to_one(make, name):
-    system = make(name)
-    probs = np.exp(system.set_log_probs(TOKENS, every_set(len(TOKENS))))
-    np.testing.assert_allclose(probs.sum(axis=1), 1, atol=1e-4)
-    present, absent = KNOWN.is_present(N_LABELS), KNOWN.is_absent(N_LABELS)
-    for known in (None, KNOWN):
-        found = system.candidates(TOKENS, len(SETS), known=known)
-        for document, of_document in enumerate(probs):
-            expected = dict(zip(all_sets(N_LABELS), of_document, strict=True))
-            if known is not None:  # known labels only exclude sets
-                fits = {*np.flatnonzero(present[document])}, {*np.flatnonzero(absent[document])}
-                expected = {
-                    labels: p
-                    for labels, p in expected.items()
-                    if fits[0] <= {*labels} and not fits[1] & {*labels}
-                }
-            own = found_sets(found, document)
-            assert own == pytest.approx({labels: expected[labels] for labels in own}, abs=1e-4)
-            assert sum(own.values()) == pytest.approx(sum(expected.values()), abs=1e-3)
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_every_system_keeps_its_promises(method):
+    check_system(method)
 
 
 @EVERY_KIND
-def test_how_many_sets_are_asked_for_changes_none_of_the_first(make, name):
-    for system in (make(name), make(name).with_beam_width(3) or make(name)):
-        many = system.candidates(TOKENS, len(SETS))
-        for n_sets in (1, 2):
-            few = system.candidates(TOKENS, n_sets)
-            for document in range(len(TOKENS)):
-                own, all_of_them = (list(found_sets(each, document)) for each in (few, many))
-                assert own[:n_sets] == all_of_them[:n_sets]
-            found, expected = (each.log_probs[:, :n_sets] for each in (few, many))
-            np.testing.assert_allclose(found, expected, rtol=1e-5)
-
-
-@EVERY_KIND
-def test_batches_their_order_and_their_size_change_nothing(make, name, monkeypatch):
+def test_how_documents_are_parted_changes_nothing(make, name, monkeypatch):
     system = make(name)
     scores = system.set_log_probs(TOKENS, every_set(len(TOKENS)))
     for known in (None, KNOWN):
@@ -117,16 +88,6 @@ def test_batches_their_order_and_their_size_change_nothing(make, name, monkeypat
         again = system.set_log_probs(TOKENS, every_set(len(TOKENS)))
         np.testing.assert_allclose(np.exp(again), np.exp(scores), atol=1e-5)
         monkeypatch.undo()
-
-
-@EVERY_KIND
-def test_marginals_are_probabilities_for_any_number_of_documents(make, name):
-    system = make(name)
-    for tokens in (TOKENS, Ragged.from_lists([])):
-        found = system.marginals(tokens)
-        assert found.shape == (len(tokens), N_LABELS)
-        assert ((found >= 0) & (found <= 1 + 1e-6)).all()
-    assert len(system.candidates(Ragged.from_lists([]), 3)) == 0
 
 
 @EVERY_KIND
@@ -145,18 +106,6 @@ def test_marginals_agree_with_the_sets_found(make, name, beam_width):
                 if name != "br-support":  # where br says more, its probability is taken
                     without = sum(p for each, p in found.items() if label not in each)
                     assert marginal <= 1 - without + 1e-5
-
-
-@EVERY_KIND
-def test_arrays_rebuild_the_same_system(make, name):
-    system = make(name)
-    if METHODS[name].is_mixture:
-        pytest.skip("a mixture is saved member by member")
-    config = getattr(system, "config", Config())
-    again = type(system).from_arrays(system.arrays(), METHODS[name], config, "cpu")
-    expected, found = system.candidates(TOKENS, 6), again.candidates(TOKENS, 6)
-    np.testing.assert_array_equal(found.labels, expected.labels)
-    np.testing.assert_array_equal(found.log_probs, expected.log_probs)
 
 
 @pytest.mark.parametrize("name", ["br", "sigmoid"])

@@ -64,35 +64,12 @@ class Encoding:
 class Encoder(Protocol):
     """Reads documents: an `nn.Module` in `ENCODERS`, chosen by `encoder.name`.
 
-    Example: an encoder whose memory is an embedding of each word.
+    `setrnn.checks.check_encoder` runs one; CONTRIBUTING.md adds one.
 
-        >>> import torch
-        >>> from torch import nn
-        >>> from setrnn.model.encoders import ENCODERS
-        >>> from setrnn.model.interfaces import Encoding
-        >>> class MeanEncoder(nn.Module):
-        ...     def __init__(self, n_tokens, settings):
-        ...         super().__init__()
-        ...         self.n_tokens = n_tokens
-        ...         self.memory_size = self.word_size = settings.encoder_units
-        ...         self.words = nn.Embedding(n_tokens, self.memory_size)
-        ...     @classmethod
-        ...     def check(cls, config):
-        ...         pass
-        ...     @classmethod
-        ...     def from_data(cls, prepared, config, on_progress):
-        ...         encoder = cls(prepared.encoder.n_tokens, config.model)
-        ...         return encoder, torch.randn(len(prepared.labels), encoder.memory_size)
-        ...     @classmethod
-        ...     def from_weights(cls, weights, settings):
-        ...         return cls(len(weights["words.weight"]), settings)
-        ...     def forward(self, tokens, lengths):
-        ...         is_word = torch.arange(tokens.shape[1]) < lengths[:, None]
-        ...         memory = self.words(tokens) * is_word[..., None]
-        ...         closed = torch.zeros(tokens.shape).masked_fill(~is_word, -torch.inf)
-        ...         return Encoding(memory, closed, memory.sum(1) / lengths[:, None])
-        >>> ENCODERS["mean"] = MeanEncoder  # now: setrnn train DATA --set encoder.name=mean
-        >>> _ = ENCODERS.pop("mean")
+    Example:
+        >>> from setrnn.model.encoders import find_encoder
+        >>> find_encoder("gru").__name__
+        'GRUEncoder'
     """
 
     memory_size: int  # M
@@ -134,24 +111,12 @@ class AnyDecoder(Protocol):
     - "sets": labels one by one, whose probabilities ignore the order; an `OrderFree` decoder.
     - "labels": each label by itself; an `Independent` decoder.
 
-    Example: a decoder that emits each label by itself.
+    `setrnn.checks.check_decoder` runs one; CONTRIBUTING.md adds one.
 
-        >>> import torch
-        >>> from torch import nn
-        >>> from setrnn.model.decoders import DECODERS
-        >>> class MaxDecoder(nn.Module):
-        ...     emits = "labels"
-        ...     def __init__(self, memory_size, label_vectors, settings):
-        ...         super().__init__()
-        ...         self.n_labels = len(label_vectors)
-        ...         self.output = nn.Linear(memory_size, self.n_labels)
-        ...     @classmethod
-        ...     def from_weights(cls, weights, memory_size, settings):
-        ...         return cls(memory_size, weights["output.bias"][:, None], settings)
-        ...     def logits(self, encoding):
-        ...         return self.output(encoding.memory).amax(1)
-        >>> DECODERS["max"] = MaxDecoder  # now: a Method with decoder="max"
-        >>> _ = DECODERS.pop("max")
+    Example:
+        >>> from setrnn.model.decoders import find_decoder
+        >>> find_decoder("sigmoid").emits
+        'labels'
     """
 
     emits: ClassVar[str]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from setrnn.checks import check_reader
 from setrnn.data.example import Example
 from setrnn.data.read import READERS, BadRows, ReadOptions, write_examples
 
@@ -73,13 +74,6 @@ def test_every_reader_has_a_fixture():
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_an_empty_folder_and_an_unrelated_file_hold_nothing(name, tmp_path):
-    assert READERS[name].find(tmp_path, ReadOptions()) == {}
-    (tmp_path / "notes.txt").write_text("one\n")
-    assert READERS[name].find(tmp_path / "notes.txt", ReadOptions()) == {}
-
-
-@pytest.mark.parametrize("name", READERS)
 def test_another_readers_files_hold_nothing(name, tmp_path, monkeypatch):
     for other, write in FIXTURES.items():
         if other != name:
@@ -90,9 +84,8 @@ def test_another_readers_files_hold_nothing(name, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_split_can_be_read_again_and_side_by_side(name, tmp_path, monkeypatch):
-    split = READERS[name].find(FIXTURES[name](tmp_path, monkeypatch), ReadOptions())["train"]
-    ((first, beside),) = zip(split.read(BadRows()), split.read(BadRows()), strict=True)
-    assert [first] == [beside] == list(split.read(BadRows()))
-    assert (first.text, first.labels) == ("one", ("x",))
-    assert all(file.is_file() for file in split.files)
+def test_every_reader_keeps_its_promises(name, tmp_path, monkeypatch):
+    place = FIXTURES[name](tmp_path, monkeypatch)
+    (found,) = READERS[name].find(place, ReadOptions())["train"].read(BadRows())
+    assert (found.text, found.labels) == ("one", ("x",))
+    check_reader(READERS[name], place, [found])

@@ -15,13 +15,14 @@ from choices import (
     padded_sets,
     random_distributions,
 )
+from setrnn.checks import check_rule
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError
 from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.closure import Closure
 from setrnn.systems.limits import Limits, no_limits
-from setrnn.systems.products import ProductCandidates, most_probable_products
+from setrnn.systems.products import most_probable_products
 from setrnn.systems.rules import RULES, count_candidates, find_rule
 from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.marginal_rules import OVER_HALF, Thresholds
@@ -81,6 +82,11 @@ def limits_of(limits, hierarchy):
     closure = None if above is None else Closure(Ragged.from_lists(above).padded(min_width=1))
     ids = limits.for_labels(LABELS, Ragged.from_lists(SEEN), closure)
     return ids, list_fitting(limits, above)
+
+
+@EVERY_RULE
+def test_every_rule_keeps_its_promises(rule):
+    check_rule(RULES[rule])
 
 
 @EVERY_LIMIT
@@ -170,26 +176,6 @@ def test_of_independent_labels_the_most_probable_closed_set_is_exact(hierarchy):
     every = np.broadcast_to(padded_sets(fitting, 4), (30, len(fitting), 4))
     best = candidates.log_probs_of(every).max(axis=1)
     np.testing.assert_allclose(log_probs, best, atol=1e-6)
-
-
-@EVERY_RULE
-def test_no_documents_get_no_sets(rule):
-    choice = choice_of(np.zeros((0, 16)), thresholds=THRESHOLDS)
-    labels, log_probs = choose_sets(rule, choice)
-    assert len(labels) == len(log_probs) == 0
-
-
-@EVERY_RULE
-def test_without_labels_only_the_empty_set_is_left(rule):
-    logits = np.zeros((3, 0), dtype=np.float32)
-    nothing = np.full((3, 1, 1), -1, dtype=np.int32)
-    product = ProductCandidates(nothing, np.zeros((3, 1)), logits)
-    for candidates in (SetCandidates(nothing, np.zeros((3, 1))), product):
-        thresholds = Thresholds(0.4, np.zeros(0))
-        choice = Choice(candidates, no_limits(0), lambda rows, sets: sets, thresholds)
-        labels, log_probs = choose_sets(rule, choice)
-        assert as_sets(labels) == [()] * 3
-        assert not log_probs.any()
 
 
 def test_rules_ask_for_as_many_sets_as_they_need():

@@ -37,13 +37,13 @@ class Rule:
         rate: returns the value of given sets, of which the rule chooses the largest; None if it
             prefers the most probable one.
 
-    Example: a rule that predicts the second most probable set.
+    Example: a rule that predicts only labels of p > .9, or what the limits demand.
 
-        >>> second_best = Rule("sets", lambda choice: choice.candidates.labels[:, 1])
-        >>> RULES["second-best"] = second_best  # now: tagger.tag(texts, rule="second-best")
-        >>> find_rule("second-best").source
+        >>> choose = lambda c: marginal_rules.choose_by_margin(c.marginals - 0.9, c.limits)
+        >>> RULES["sure"] = Rule("sets", choose)  # now: tagger.tag(texts, rule="sure")
+        >>> find_rule("sure").source
         'sets'
-        >>> _ = RULES.pop("second-best")
+        >>> _ = RULES.pop("sure")
     """
 
     source: str
