@@ -316,8 +316,8 @@ def check_reader(reader: Format, place: Path, documents: Sequence[Example]) -> N
         splits = reader.find(place, ReadOptions())
         _require("train" in splits, f"the parts {[*splits]}")
         split = splits["train"]
-        beside = zip(split.read(BadRows()), split.read(BadRows()), strict=True)
-        for found in ([*split.read(BadRows())], *zip(*beside, strict=True)):
+        beside = [*zip(split.read(BadRows()), split.read(BadRows()), strict=True)]
+        for found in (split.read(BadRows()), *([pair[i] for pair in beside] for i in (0, 1))):
             wrong = [each for each, wanted in zip(found, documents, strict=True) if each != wanted]
             _require(not wrong, f"{wrong[:1]}")
         _require(all(file.is_file() for file in split.files), f"no file {split.files}")

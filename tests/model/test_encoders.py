@@ -40,7 +40,7 @@ def read(encoder, texts=TEXTS, window=None):
 def test_every_encoder_keeps_its_promises(encoder, tmp_path):
     config = checks.CONFIG
     if encoder == "transformer":
-        text = replace(config.text, tokenizer=str(save_transformer(tmp_path)))
+        text = replace(config.text, tokenizer=str(save_transformer(tmp_path)), max_tokens=64)
         config = replace(config, text=text, encoder=EncoderSettings("transformer", text.tokenizer))
     checks.check_encoder(ENCODERS[encoder], config)
 
