@@ -75,24 +75,32 @@ def test_the_answer_names_the_best_system_and_whether_that_is_sure():
     comparison, records = made_comparison(("br", "set-rnn"))
     first, *rest = write_answer(Study.of(comparison, [*records, added(comparison)], 199))
     assert first == "Use theirs."
-    assert "1.000 (95%" in rest[0]
+    assert "1.000 on the 300 test documents (95%" in rest[0]
     assert "significantly better than every other" in rest[1]
+    assert "setrnn train" not in " ".join(rest), "no method has this name"
     twins = [added(comparison), added(comparison, "twin"), *records]
     first, *rest = write_answer(Study.of(comparison, twins, 199))
     assert first == "Use theirs."
-    assert "twin is not significantly different" in rest[1]
+    assert rest[1] == "twin is .000 behind, which may be chance."
 
 
 def test_the_answer_names_the_quickest_of_equals_and_who_leads_by_other_measures():
     comparison, (slow, quick) = made_comparison(("set-rnn", "sigmoid"), 1, 60)
     quick = replace(quick, test=slow.test)
     costs = replace(quick.costs, training_seconds=2.0)
-    text = " ".join(write_answer(Study.of(comparison, [slow, replace(quick, costs=costs)], 99)))
-    assert "Of these, sigmoid is the quickest: it trains in 2.0 s" in text
+    quickest = Study.of(comparison, [slow, replace(quick, costs=costs)], 99)
+    first, *rest = write_answer(quickest)
+    assert first == "Use set-rnn, or sigmoid for speed."
+    assert "sigmoid is .000 behind, which may be chance; it trains in 2.0 s" in " ".join(rest)
+    assert rest[-1] == "To train set-rnn: setrnn train DATA --method set-rnn --out MODEL"
+    slower = replace(costs, training_seconds=0.6 * slow.costs.training_seconds)
+    first, *_ = write_answer(Study.of(comparison, [slow, replace(quick, costs=slower)], 99))
+    assert first == "Use set-rnn.", "it takes more than half of the time"
     none = {**slow.test.predicted, "label-f1": [[] for _ in comparison.truth]}
     worse = replace(slow, test=replace(slow.test, predicted=none))
     text = " ".join(write_answer(Study.of(comparison, [worse, quick], 99)))
-    assert "sigmoid is first in label-F1" in text
+    assert "By label-F1" in text
+    assert "sigmoid is first" in text
 
 
 def test_without_a_run_that_succeeded_there_is_no_answer():

@@ -22,6 +22,7 @@ from setrnn.report.wording import (
 MEASURE = "instance_f1"  # that the answer is about
 OTHER_MEASURES = ("label_f1", "subset_accuracy")
 MAX_NAMED = 4  # of the systems that are level with the best
+MUCH_QUICKER = 0.5  # of the training time of the best: such a system is recommended too
 
 
 def write_answer(study: Study) -> list[str]:
@@ -33,41 +34,55 @@ def write_answer(study: Study) -> list[str]:
     standing = draws.standing(list(entries.values()), MEASURE)
     best, score = standing.best, draws.summary(standing.best, MEASURE)
     others = sorted(standing.p, key=lambda each: -draws.mean(each, MEASURE))
-    lead = ""
-    if others:
-        ahead = format_score(score.mean - draws.mean(others[0], MEASURE))
-        lead = f", {ahead} above {others[0].system}, the next"
+    tied = [each for each in others if each in standing.tied]
     costs = _describe_costs(study, best.system)
     answer = [
         f"Use {best.system}.",
-        f"It has the highest {MEASURES[MEASURE]} on the {study.n_documents:,} test documents: "
-        f"{format_score(score.mean)} (95% interval {format_score(score.low)} to "
-        f"{format_score(score.high)}){lead}{f'; it {costs}' if costs else ''}.",
+        f"It has the highest {MEASURES[MEASURE]}, which compares the predicted and the true labels "
+        f"of each document: {format_score(score.mean)} on the {study.n_documents:,} test documents "
+        f"(95% interval {format_score(score.low)} to {format_score(score.high)}).",
     ]
     if standing.stands:
+        behind = format_score(score.mean - draws.mean(others[0], MEASURE))
         p = format_p(max(standing.p.values()))
-        answer.append(f"This is sure: it is significantly better than every other system ({p}).")
-    elif others:
-        answer += _describe_tied(study, best, [each for each in others if each in standing.tied])
-    return answer + _describe_other_measures(study, best.system)
+        answer.append(
+            f"It is significantly better than every other system ({p}); the next, "
+            f"{others[0].system}, is {behind} behind."
+        )
+    if costs:
+        answer.append(f"It {costs}.")
+    if tied:
+        times = {each.system: _training_seconds(study, each.system) for each in (best, *tied)}
+        quickest = min(times, key=lambda name: times[name])
+        if times[quickest] < MUCH_QUICKER * times[best.system]:
+            answer[0] = f"Use {best.system}, or {quickest} for speed."
+        answer += _describe_tied(study, best, tied, quickest)
+    answer += _describe_other_measures(study, best.system)
+    if best.system in METHODS:
+        method = "" if METHODS[best.system].is_mixture else f" --method {best.system}"
+        answer.append(f"To train {best.system}: setrnn train DATA{method} --out MODEL")
+    return answer
 
 
-def _describe_tied(study: Study, best: Entry, tied: Sequence[Entry]) -> list[str]:
+def _describe_tied(study: Study, best: Entry, tied: Sequence[Entry], quickest: str) -> list[str]:
     """Name the systems that may be as good as the best, and what would separate them."""
     names = [each.system for each in tied]
     first = join_names(names) if len(names) <= MAX_NAMED else count_of(len(names), "system")
-    said = f"{first} {'is' if len(names) == 1 else 'are'} not significantly different from it"
+    last = format_score(
+        study.draws.mean(best, MEASURE) - min(study.draws.mean(each, MEASURE) for each in tied)
+    )
+    verb = "is" if len(names) == 1 else "are up to"
+    costs = ""
+    if quickest != best.system:
+        who = "it" if names == [quickest] else f"the quickest, {quickest},"
+        costs = f"; {who} {_describe_costs(study, quickest)}"
+    sentences = [f"{first} {verb} {last} behind, which may be chance{costs}."]
     needed = study.draws.documents_needed(best, tied[0], MEASURE, len(study.systems) - 1)
     if isfinite(needed.n_documents):
-        seeds = " and more seeds" if needed.needs_seeds else ""
+        seeds = " with more seeds" if needed.needs_seeds else ""
         n = format_documents(needed.n_documents)
-        said += f"; about {n} test documents{seeds} would tell {best.system} from {names[0]}"
-    times = {name: _training_seconds(study, name) for name in [best.system, *names]}
-    quickest = min(times, key=lambda name: times[name])
-    sentences = [f"This is not sure: {said}."]
-    if times[quickest] < times[best.system]:
         sentences.append(
-            f"Of these, {quickest} is the quickest: it {_describe_costs(study, quickest)}."
+            f"To tell {best.system} from {names[0]}, compare on about {n} test documents{seeds}."
         )
     return sentences
 
@@ -83,7 +98,7 @@ def _describe_other_measures(study: Study, chosen: str) -> list[str]:
         best = max(means, key=lambda name: means[name])
         if means[best] > means[chosen]:
             first.setdefault(best, []).append(f"{MEASURES[measure]} ({format_score(means[best])})")
-    return [f"{name} is first in {join_names(found)}." for name, found in first.items()]
+    return [f"By {join_names(found)}, {name} is first." for name, found in first.items()]
 
 
 def _training_seconds(study: Study, name: str) -> float:

@@ -84,7 +84,11 @@ def build_report(
         study = _read(folder, damage.append)
     with step("tables"):
         findings = find(study)
-        tables = [*make_tables(study), findings_table(findings)]
+        by_measure = f"{MEASURES[MEASURE]} (rule f1)"
+        tables = [
+            each.sorted_by(by_measure) if each.name == MAIN and each.rows else each
+            for each in (*make_tables(study), findings_table(findings))
+        ]
     with step("figures"):
         figures = draw_figures(study)
     caveats = [*damage, *list_caveats(study)]
@@ -127,8 +131,6 @@ def _render_page(
 ) -> str:
     """Return the page: the answer on one screen, all else folded; it links to `files` beside it."""
     shown = {table.name: table for table in tables if table.rows}
-    if MAIN in shown:
-        shown[MAIN] = shown[MAIN].sorted_by(f"{MEASURES[MEASURE]} (rule f1)")
     return render(
         "report.html",
         title=f"Systems compared on {study.comparison.data}",
