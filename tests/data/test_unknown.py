@@ -10,12 +10,12 @@ from reading import read
 from setrnn.config import TextSettings
 from setrnn.data.example import Example
 from setrnn.data.hierarchy import Hierarchy
+from setrnn.data.labels import Incomplete, estimate_forgotten
 from setrnn.data.prepared import SplitWriter
 from setrnn.data.preparing import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.data.read import write_examples
 from setrnn.data.statistics import dataset_statistics
-from setrnn.data.unknown import Incomplete, estimate_forgotten
 from setrnn.errors import BadRowError
 
 KNOWN = Example("1", "a late goal", ("sport", "final"))

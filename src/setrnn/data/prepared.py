@@ -35,11 +35,10 @@ from setrnn.config import TextSettings, from_dict, settings_hash
 from setrnn.data.disk import seal_file
 from setrnn.data.example import Example, Hashes, hash_texts
 from setrnn.data.hierarchy import Hierarchy, list_open
-from setrnn.data.labels import LabelVocabulary, distinct_sets
+from setrnn.data.labels import ALL_OTHERS, LabelVocabulary, distinct_sets, mark_unknown
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.subwords import load_text_encoder
 from setrnn.data.text.words import TextEncoder
-from setrnn.data.unknown import ALL_OTHERS, mark_unknown
 from setrnn.errors import DataError
 
 FORMAT = 7

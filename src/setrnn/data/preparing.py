@@ -21,7 +21,7 @@ from setrnn.config import WORDS, TextSettings, to_dict
 from setrnn.data.disk import whole_folder
 from setrnn.data.example import Example, name_example, sampling_rank
 from setrnn.data.hierarchy import Hierarchy
-from setrnn.data.labels import LabelVocabulary
+from setrnn.data.labels import LabelVocabulary, encode_unknown
 from setrnn.data.prepared import (
     HIERARCHY,
     UNLABELLED,
@@ -35,7 +35,6 @@ from setrnn.data.streaming import batched, prefetch
 from setrnn.data.text.languages import settle_language
 from setrnn.data.text.subwords import pretrained_encoder
 from setrnn.data.text.words import TextEncoder, extend_tokenizer, learn_tokenizer, rank_words
-from setrnn.data.unknown import encode_unknown
 from setrnn.errors import DataError
 from setrnn.progress import OnProgress, count_up, ignore_progress
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from setrnn.config import TextSettings
 from setrnn.data.ragged import Ragged
-from setrnn.data.text.joint import JointEncoder, join_encoders, join_rows, split_rows
+from setrnn.data.text.subwords import JointEncoder, join_encoders, join_rows, split_rows
 from setrnn.data.text.words import TextEncoder, learn_tokenizer
 
 ROW = st.lists(st.integers(0, 9), max_size=4)
