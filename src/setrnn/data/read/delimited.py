@@ -14,8 +14,14 @@ from typing import TypeAlias
 
 from setrnn.data.example import Example
 from setrnn.data.read.lines import RowProblem, check_length, decode, file_stem, numbered_lines
-from setrnn.data.read.reader import BadRows, Format, ReadOptions
-from setrnn.data.read.row import check_columns, example_maker, read_rows
+from setrnn.data.read.reader import (
+    BadRows,
+    Format,
+    ReadOptions,
+    check_columns,
+    example_maker,
+    read_rows,
+)
 from setrnn.errors import DataError, count_of
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -153,7 +159,10 @@ def find_delimiter(lines: Sequence[str], wanted: Collection[str], usual: str = "
     """
 
     def rate(delimiter: str) -> tuple[int, bool, int]:
-        rows = _split(lines, delimiter)
+        try:
+            rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
+        except csv.Error:
+            rows = []
         if not rows:
             return 0, False, 0
         header = {cell.strip() for cell in rows[0]}
@@ -163,13 +172,6 @@ def find_delimiter(lines: Sequence[str], wanted: Collection[str], usual: str = "
         return len(header.intersection(wanted)), is_regular, n_cells
 
     return max(dict.fromkeys([usual, *DELIMITERS]), key=rate)
-
-
-def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    try:
-        return [row for row in csv.reader(lines, delimiter=delimiter) if row]
-    except csv.Error:
-        return []
 
 
 def split_cell(cell: str, separator: str) -> list[str]:
