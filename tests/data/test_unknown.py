@@ -11,7 +11,7 @@ from setrnn.config import TextSettings
 from setrnn.data.example import Example
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import Incomplete, estimate_forgotten
-from setrnn.data.prepared import SplitWriter
+from setrnn.data.prepared import write_split
 from setrnn.data.preparing import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.data.read import write_examples
@@ -93,9 +93,8 @@ def test_prepared_data_knows_what_is_unknown(tmp_path):
 def test_documents_with_unknown_labels_may_follow_others(tmp_path):
     known, unknown = [KNOWN] * 2, Ragged.from_lists([[1], [-1]])
     rows = Ragged.from_lists([[0], [2]])
-    with SplitWriter(tmp_path / "whole", n_tokens=10) as writer:
-        for marks in (None, unknown, None):
-            writer.append(known, rows, rows, marks)
+    batches = [(known, rows, rows, marks) for marks in (None, unknown, None)]
+    assert write_split(tmp_path / "whole", 10, batches) == 6
     offsets = np.fromfile(tmp_path / "whole" / "unknown_offsets.bin", dtype=np.int64)
     assert offsets.tolist() == [0, 0, 0, 1, 2, 2, 2]
 

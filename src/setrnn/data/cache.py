@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
 from setrnn.data.disk import (
+    explain_failed_write,
     file_hash,
     locked,
     recovered,
@@ -28,7 +30,6 @@ from setrnn.data.read import (
     ReadOptions,
     Split,
     open_dataset,
-    write_examples,
 )
 from setrnn.data.read.dataset import join_splits
 from setrnn.data.read.lines import file_errors
@@ -168,10 +169,8 @@ def _prepare(
     with temporary_folder(target, is_private=True) as folder:
         copies = dict[str, Split]()
         for name, split in dataset.splits.items():
-            file = folder / f"{name}.jsonl"
-            write_examples(watch(split.read(bad_rows), f"reading {name}", on_progress), file)
-            options = ReadOptions(max_row_bytes=1 << 40)  # all rows were read once
-            copies[name] = open_dataset(file, options).require("train")
+            examples = watch(split.read(bad_rows), f"reading {name}", on_progress)
+            copies[name] = _copy(examples, folder / name)
         copied = replace(dataset, splits=copies)
         is_cut = source.cut_valid and "valid" not in copies
         splits = (with_valid(copied) if is_cut else copied).splits
@@ -191,6 +190,22 @@ def _prepare(
     for text in bad_rows.notes:
         log.info(text)
     return prepared
+
+
+def _copy(examples: Iterable[Example], file: Path) -> Split:
+    """Write documents to a file; return a split that reads them again, without checking them."""
+    with explain_failed_write(file), file.open("w", encoding="utf-8") as stream:
+        for each in examples:
+            row = (each.id, each.text, each.labels, each.features, each.unknown, each.complete)
+            stream.write(f"{json.dumps(row)}\n")
+
+    def read(_: BadRows) -> Iterator[Example]:
+        with file.open(encoding="utf-8") as stream:
+            for line in stream:
+                id_, text, labels, features, unknown, complete = json.loads(line)
+                yield Example(id_, text, labels, features, unknown=unknown, complete=complete)
+
+    return Split((file,), read)
 
 
 def prepared_path(

@@ -25,10 +25,11 @@ from setrnn.data.labels import LabelVocabulary, encode_unknown
 from setrnn.data.prepared import (
     HIERARCHY,
     UNLABELLED,
+    EncodedBatch,
     Prepared,
-    SplitWriter,
     is_prepared,
     write_description,
+    write_split,
 )
 from setrnn.data.ragged import Ragged
 from setrnn.data.streaming import batched, prefetch
@@ -36,7 +37,7 @@ from setrnn.data.text.languages import settle_language
 from setrnn.data.text.subwords import pretrained_encoder
 from setrnn.data.text.words import TextEncoder, extend_tokenizer, learn_tokenizer, rank_words
 from setrnn.errors import DataError
-from setrnn.progress import OnProgress, count_up, ignore_progress
+from setrnn.progress import OnProgress, ignore_progress, watch
 
 BATCH = 4096
 
@@ -91,22 +92,16 @@ def prepare(
         )
     with whole_folder(target) as folder:
         counted = (splits[each]() for each in ("train", UNLABELLED) if each in splits)
-        vocabulary, settings, language_note = _learn_vocabulary(
-            chain.from_iterable(counted), settings, known, count_up("vocabulary", on_progress)
-        )
+        examples = watch(chain.from_iterable(counted), "vocabulary", on_progress)
+        vocabulary, settings, language_note = _learn_vocabulary(examples, settings, known)
         encoder, labels = vocabulary.encoder, vocabulary.labels
         encoder.save(folder / "tokenizer.json")
         labels.save(folder / "labels.json")
         label_ids, n_documents, n_windows = dict(labels.index), {}, {}
         for split, stream in splits.items():
-            windows, report = Counter[int](), count_up(split, on_progress)
-            with SplitWriter(folder / split, encoder.n_tokens) as writer:
-                for batch, tokens, its_windows in _encode(stream(), encoder):
-                    windows.update(its_windows)
-                    unknown = encode_unknown(batch, labels.index)
-                    writer.append(batch, tokens, _number_labels(batch, label_ids), unknown)
-                    report(len(batch))
-            n_documents[split] = writer.n_documents
+            windows, examples = Counter[int](), watch(stream(), split, on_progress)
+            batches = _encode(examples, vocabulary, label_ids, windows)
+            n_documents[split] = write_split(folder / split, encoder.n_tokens, batches)
             n_windows[split] = {str(n): windows[n] for n in sorted(windows)}
         description = {
             "name": name,
@@ -128,7 +123,6 @@ def _learn_vocabulary(
     examples: Iterable[Example],
     settings: TextSettings,
     known: Vocabulary | None,
-    report: Callable[[int], object],
 ) -> tuple[Vocabulary, TextSettings, str]:
     """Find the words and the labels of documents; a model's own come first.
 
@@ -138,12 +132,10 @@ def _learn_vocabulary(
     n_characters = 20 * settings.max_words * settings.windows  # that are read of a text
 
     def count() -> Iterator[tuple[int, str]]:
-        for batch in batched(examples, BATCH):
-            label_counts.update(chain.from_iterable(each.labels for each in batch))
-            feature_counts.update(chain.from_iterable(each.features for each in batch))
-            for each in batch:
-                yield sampling_rank(each.id, each.text), each.text[:n_characters]
-            report(len(batch))
+        for each in examples:
+            label_counts.update(each.labels)
+            feature_counts.update(each.features)
+            yield sampling_rank(each.id, each.text), each.text[:n_characters]
 
     # The documents with the lowest hashes are an even sample that does not depend on their order.
     texts = [text for _, text in nsmallest(settings.vocabulary_documents, count())]
@@ -168,27 +160,28 @@ def _learn_vocabulary(
 
 
 def _encode(
-    examples: Iterable[Example], encoder: TextEncoder
-) -> Iterator[tuple[list[Example], Ragged, list[int]]]:
-    """Yield batches of documents with their token ids and the windows that their texts fill.
+    examples: Iterable[Example],
+    vocabulary: Vocabulary,
+    label_ids: dict[str, int],
+    windows: Counter[int],
+) -> Iterator[EncodedBatch]:
+    """Yield batches of documents with their ids, and count the windows that their texts fill.
 
-    The tokenizer runs in a thread of its own.
+    The tokenizer runs in a thread of its own. Labels without an id get the next one.
     """
+    encoder = vocabulary.encoder
 
     def tokenize(batch: list[Example]) -> tuple[list[Example], list[Encoding]]:
         texts = [example.text for example in batch]
         return batch, encoder.tokenize(texts, partial(name_example, batch))
 
     for batch, encodings in prefetch(tokenize, batched(examples, BATCH), n_ahead=2):
+        windows.update(encoder.count_windows(encodings))
         tokens = encoder.pack(encodings, [example.features for example in batch])
-        yield batch, tokens, encoder.count_windows(encodings)
-
-
-def _number_labels(examples: list[Example], label_ids: dict[str, int]) -> Ragged:
-    """Return the ids of labels in ascending order; labels without an id get the next one."""
-    return Ragged.from_lists(
-        [
-            sorted(label_ids.setdefault(label, len(label_ids)) for label in example.labels)
-            for example in examples
-        ]
-    )
+        labels = Ragged.from_lists(
+            [
+                sorted(label_ids.setdefault(label, len(label_ids)) for label in example.labels)
+                for example in batch
+            ]
+        )
+        yield batch, tokens, labels, encode_unknown(batch, vocabulary.labels.index)
