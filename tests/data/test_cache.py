@@ -97,7 +97,7 @@ HANGS = """
 import sys, time
 from pathlib import Path
 from setrnn.config import TextSettings, VectorSettings
-from setrnn.data import preparing, vectors
+from setrnn.data import cache, vectors
 from setrnn.data.cache import Source, open_prepared
 
 def hang(*_, **__):
@@ -106,7 +106,7 @@ def hang(*_, **__):
 
 file, folder, place = sys.argv[1:]
 if place == "prepare":
-    preparing.write_split = hang
+    cache.write_split = hang
 else:
     vectors.np.savez = hang
 made = open_prepared(Source(file), TextSettings(min_count=1), Path(folder))

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setrnn.config import TextSettings
-from setrnn.data import preparing
+from setrnn.data import cache
+from setrnn.data.cache import prepare
 from setrnn.data.example import Example
-from setrnn.data.preparing import prepare
 from setrnn.errors import DataError
 
 EVERY_WORD = TextSettings(min_count=1, stop_words="none")
@@ -59,7 +59,7 @@ def test_frequent_features_are_tokens_and_rare_ones_are_not(tmp_path):
 def test_where_batches_end_changes_nothing(
     small_prepared, small_examples, tmp_path, monkeypatch, batch
 ):
-    monkeypatch.setattr(preparing, "BATCH", batch)
+    monkeypatch.setattr(cache, "BATCH", batch)
     again = prepared_from(tmp_path / "p", TextSettings(), **small_examples)
     for file in small_prepared.folder.rglob("*"):
         if file.suffix == ".bin" or file.name in ("tokenizer.json", "labels.json"):

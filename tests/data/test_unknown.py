@@ -8,11 +8,11 @@ import pytest
 
 from reading import read
 from setrnn.config import TextSettings
+from setrnn.data.cache import prepare
 from setrnn.data.example import Example
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import Incomplete, estimate_forgotten
 from setrnn.data.prepared import write_split
-from setrnn.data.preparing import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.data.read import write_examples
 from setrnn.data.statistics import dataset_statistics

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from setrnn.config import TextSettings, VectorSettings
+from setrnn.data.cache import prepare
 from setrnn.data.example import Example
-from setrnn.data.preparing import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.words import FEATURE_PREFIX
 from setrnn.data.vectors import (

@@ -15,7 +15,7 @@ test that train lacks has an id after the others: see `unseen_labels`.
 A damaged folder is refused before anything is learned from it. Opening it checks the size of every
 file and, up to HASHED_BYTES, its hash; opening a split checks that all ids are in range.
 
-`preparing` makes the folder.
+`cache` makes the folder.
 """
 
 from __future__ import annotations

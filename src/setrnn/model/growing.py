@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from setrnn.config import ModelSettings
+from setrnn.data.cache import Vocabulary
 from setrnn.data.prepared import Prepared
-from setrnn.data.preparing import Vocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.subwords import SubwordEncoder
 from setrnn.data.vectors import compose_vectors
