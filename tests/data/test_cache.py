@@ -1,8 +1,5 @@
 """What a prepared folder holds, and several processes that need it: one makes it, others wait."""
 
-import logging
-import os
-import signal
 import string
 import subprocess
 import sys
@@ -26,7 +23,6 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.read import ReadOptions, write_examples
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import DataError
-from setrnn.progress import log
 
 SETTINGS, VECTORS = TextSettings(min_count=1), VectorSettings(dimensions=8, epochs=1)
 N_AT_ONCE = 4
@@ -96,51 +92,6 @@ def test_a_complete_folder_is_never_replaced(data, tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "is_prepared", lambda place: next(answers, is_prepared(place)))
     again = open_prepared(data, SETTINGS, tmp_path / "cache")
     assert again.folder.stat().st_ino == number
-
-
-HANGS = """
-import sys, time
-from pathlib import Path
-from setrnn.config import TextSettings, VectorSettings
-from setrnn.data import cache, vectors
-from setrnn.data.cache import Source, open_prepared
-
-def hang(*_, **__):
-    print("ready", flush=True)
-    time.sleep(600)
-
-file, folder, place = sys.argv[1:]
-if place == "prepare":
-    cache.write_split = hang
-else:
-    vectors.np.savez = hang
-made = open_prepared(Source(file), TextSettings(min_count=1), Path(folder))
-vectors.word_vectors(made, VectorSettings(dimensions=8, epochs=1))
-"""
-
-
-@pytest.mark.parametrize("place", ["prepare", "vectors"])
-def test_after_a_kill_the_next_one_makes_it_and_sweeps(data, tmp_path, place, notes):
-    folder = tmp_path / "cache"
-    arguments = [sys.executable, "-c", HANGS, data.data, str(folder), place]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE) as other:
-        assert other.stdout.readline() == b"ready\n"
-        assert len(leftovers_of_work := [*folder.rglob(".*setrnn-*")]) >= 1, leftovers_of_work
-
-        class Killer(logging.Handler):
-            def emit(self, record):
-                if "Waiting" in record.getMessage():
-                    os.kill(other.pid, signal.SIGKILL)
-                    other.wait()
-
-        log.addHandler(killer := Killer())
-        try:
-            prepared = open_prepared(data, SETTINGS, folder)
-            word_vectors(prepared, VECTORS)
-        finally:
-            log.removeHandler(killer)
-    assert any(f"process {other.pid}. Waiting" in text for text in notes.texts)
-    assert leftovers(folder) == []
 
 
 DIES = """

@@ -176,9 +176,7 @@ def test_a_joint_encoder_reads_with_each_tokenizer():
     both = join_encoders([one, other])
     assert isinstance(both, JointEncoder)
     for encoder, found in zip(both.parts, split_rows(both.encode(APPLES), 2), strict=True):
-        assert [row.tolist() for row in found] == [
-            row.tolist() for row in encoder.encode(APPLES)
-        ]
+        assert [row.tolist() for row in found] == [row.tolist() for row in encoder.encode(APPLES)]
     assert both.n_tokens == max(one.n_tokens, other.n_tokens)
 
 
