@@ -229,22 +229,6 @@ def test_the_vocabulary_sample_has_the_size_asked_for_and_no_order(tmp_path, lim
         assert turned.encoder.tokens[3:] == taken
 
 
-@pytest.mark.parametrize("splits", [{"test": []}, {"valid": [], "test": []}, {}])
-def test_without_train_nothing_is_prepared(tmp_path, splits):
-    with pytest.raises(DataError, match="no 'train' part"):
-        prepared_from(tmp_path / "p", **splits)
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_folder_of_something_else_is_not_replaced(tmp_path):
-    precious = tmp_path / "p" / "thesis.txt"
-    precious.parent.mkdir()
-    precious.write_text("years of work")
-    with pytest.raises(DataError):
-        prepared_from(tmp_path / "p", train=examples_with(["rain"]))
-    assert precious.read_text() == "years of work"
-
-
 text = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 examples = st.lists(
     st.builds(

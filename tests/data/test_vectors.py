@@ -304,8 +304,6 @@ class TestFiles:
             ("other.txt", b"ballon 1 2 3\n", r"other.txt and made-up have no word in common"),
             ("empty.txt", b"", r"empty.txt is cut short"),
             ("header.txt", b"5 3\ngoal 1 2 3\n", r"header.txt is cut short: 1 .* instead of 5"),
-            ("cut.txt.gz", FORMATS["glove.txt.gz"][:-20], r"cut.txt.gz is cut short"),
-            ("plain.txt.gz", FORMATS["glove.txt"], r"plain.txt.gz is not a valid gzip"),
             ("four.txt", b"goal 1 2 3 4\n", r"4 dimensions.*Set vectors.dimensions=4"),
             ("four.vec", b"1 4\ngoal 1 2 3 4\n", r"4 dimensions.*Set vectors.dimensions=4"),
         ],

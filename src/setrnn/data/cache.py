@@ -311,12 +311,6 @@ def prepare(
         >>> prepared.labels.names, len(prepared.split("train"))
         (('economy',), 2)
     """
-    if "train" not in splits:
-        raise DataError(f"{name} has no 'train' part: found {', '.join(splits) or 'nothing'}.")
-    if target.exists() and not is_prepared(target) and any(target.iterdir()):
-        raise DataError(
-            f"{target} exists and is not a prepared folder. Remove it, or name another."
-        )
     with whole_folder(target) as folder:
         counted = (splits[each]() for each in ("train", UNLABELLED) if each in splits)
         examples = watch(chain.from_iterable(counted), "vocabulary", on_progress)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import csv
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, count, islice
@@ -83,9 +83,8 @@ def read_cells(path: Path, options: ReadOptions) -> Rows:
     max_bytes, n_bytes = options.max_row_bytes, 0
     # The csv module has one limit for all its readers (131,072 at first): only raise it.
     csv.field_size_limit(max(csv.field_size_limit(), min(max_bytes, 2**31 - 1)))
-    lines = numbered_lines(path, max_bytes, options.encoding)
-    first = deque(islice(lines, N_LINES))
-    delimiter = _choose_delimiter(first, path, options)
+    delimiter, is_named = read_delimiter(path, options)
+    lines = islice(numbered_lines(path, max_bytes, options.encoding), int(is_named), None)
     taken: list[int] = []  # the lines of a row
     undecoded: list[RowProblem] = []  # of these lines
 
@@ -101,7 +100,7 @@ def read_cells(path: Path, options: ReadOptions) -> Rows:
             return entry[1].replace(b"\0", b"?").decode(errors="replace")
 
     # After an error, the reader begins a new row: `map` continues, as a generator would not.
-    reader = csv.reader(map(take_line, chain(first, lines)), delimiter=delimiter, strict=True)
+    reader = csv.reader(map(take_line, lines), delimiter=delimiter, strict=True)
     while True:
         taken.clear()
         undecoded.clear()
@@ -125,16 +124,18 @@ def read_cells(path: Path, options: ReadOptions) -> Rows:
             yield taken[0], problem or cells
 
 
-def _choose_delimiter(first: deque[tuple[int, bytes]], path: Path, options: ReadOptions) -> str:
-    """Find the delimiter in the first lines; a line that names it is removed."""
+def read_delimiter(path: Path, options: ReadOptions) -> tuple[str, bool]:
+    """Return the delimiter of a table, and whether a line above the header names it: `sep=;`.
+
+    Spreadsheets write such a line. Otherwise the delimiter is found in the first lines.
+    """
+    first = islice(numbered_lines(path, options.max_row_bytes, options.encoding), N_LINES)
     lines = [line.decode(errors="replace") for _, line in first]
-    # A spreadsheet may write the delimiter above the header, as in `sep=;`.
     if lines and (named := _SPREADSHEET_HINT.match(lines[0])):
-        first.popleft()
-        return named[1]
+        return named[1], True
     wanted = {*options.text_fields, options.labels_field, options.id_field}
     is_tsv = path.name.lower().removesuffix(".gz").endswith(".tsv")
-    return find_delimiter(lines, wanted, "\t" if is_tsv else ",")
+    return find_delimiter(lines, wanted, "\t" if is_tsv else ","), False
 
 
 def _advise(error: csv.Error) -> str:
