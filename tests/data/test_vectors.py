@@ -66,10 +66,14 @@ class TestKeeping:
         assert np.array_equal(word_vectors(prepared, SMALL), first)
         assert list(prepared.folder.glob("*word_vectors*")) == [vectors_file(prepared, SMALL)]
 
-    def test_those_of_other_data_are_refused_and_what_is_deleted_is_made_again(self, prepared):
+    @pytest.mark.parametrize("is_cut", [True, False])
+    def test_damage_is_refused_and_what_is_deleted_is_made_again(self, prepared, is_cut):
         whole = word_vectors(prepared, SMALL)
         kept = vectors_file(prepared, SMALL)
-        np.savez(kept, vectors=np.zeros((2, 8), dtype=np.float32))
+        if is_cut:
+            kept.write_bytes(kept.read_bytes()[:-4])
+        else:
+            np.savez(kept, vectors=np.zeros((2, 8), dtype=np.float32))
         with pytest.raises(DataError, match=r"word_vectors-\w+\.npz .*Delete it"):
             word_vectors(prepared, SMALL)
         kept.unlink()

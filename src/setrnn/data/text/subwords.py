@@ -128,9 +128,8 @@ class SubwordEncoder(TextEncoder):
 
 def load_text_encoder(file: Path, settings: TextSettings) -> TextEncoder:
     """Read the tokenizer of a prepared folder or a model."""
-    if settings.tokenizer == WORDS:
-        return TextEncoder.load(file, settings.max_words, settings.windows)
-    return SubwordEncoder.load(file, settings.max_tokens, settings.windows)
+    kind = TextEncoder if settings.tokenizer == WORDS else SubwordEncoder
+    return kind.load(file, settings.window, settings.windows)
 
 
 def pretrained_encoder(settings: TextSettings) -> SubwordEncoder:
