@@ -6,13 +6,7 @@ import pytest
 
 from setrnn.config import TextSettings, to_dict
 from setrnn.data.example import Example
-from setrnn.data.prepared import (
-    DESCRIPTION_FILE,
-    FORMAT,
-    Prepared,
-    write_description,
-    write_split,
-)
+from setrnn.data.prepared import DESCRIPTION_FILE, FORMAT, Prepared, write_description, write_split
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, SetRNNError
 

@@ -46,14 +46,7 @@ from setrnn.data.prepared import (
     write_split,
 )
 from setrnn.data.ragged import Ragged
-from setrnn.data.read import (
-    EMBEDDED,
-    BadRows,
-    Dataset,
-    ReadOptions,
-    Split,
-    open_dataset,
-)
+from setrnn.data.read import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
 from setrnn.data.read.dataset import join_splits
 from setrnn.data.read.lines import file_errors
 from setrnn.data.read.reader import OnBadRow
@@ -341,9 +334,7 @@ def prepare(
 
 
 def _learn_vocabulary(
-    examples: Iterable[Example],
-    settings: TextSettings,
-    known: Vocabulary | None,
+    examples: Iterable[Example], settings: TextSettings, known: Vocabulary | None
 ) -> tuple[Vocabulary, TextSettings, str]:
     """Find the words and the labels of documents; a model's own come first.
 

@@ -14,12 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from setrnn.data.example import Example, Hashes, sampling_rank, string_hash, text_hash
-from setrnn.data.text.languages import (
-    MAX_CHARACTERS,
-    MAX_TEXTS,
-    FoundLanguage,
-    detect_language,
-)
+from setrnn.data.text.languages import MAX_CHARACTERS, MAX_TEXTS, FoundLanguage, detect_language
 from setrnn.errors import count_of, list_some
 
 N_NAMES_SHOWN = 8  # labels in a warning

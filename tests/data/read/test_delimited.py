@@ -11,11 +11,7 @@ import pytest
 from reading import check_bad_row, read, read_bytes
 from setrnn.data.example import Example
 from setrnn.data.read import BadRows, open_dataset
-from setrnn.data.read.delimited import (
-    DELIMITERS,
-    N_CELLS,
-    split_cell,
-)
+from setrnn.data.read.delimited import DELIMITERS, N_CELLS, split_cell
 from setrnn.errors import BadRowError, DataError
 
 HEADER = b"id,text,labels\n"
