@@ -190,8 +190,8 @@ class Format:
     Attributes:
         suffixes: the suffixes of its files.
         read: streams one file that has such a suffix; a folder holds one for each split.
-        finder: finds the splits of any other file, folder or address; none if it holds nothing in
-            this format.
+        finder: finds the splits of a folder or an address, or of a file with such a suffix; none
+            if it holds nothing in this format.
         prefix: the prefix of addresses that are not paths, such as "hf:"; "" if there is none.
         fixed_names: the files of a folder that have fixed names, for error messages.
 
