@@ -83,8 +83,9 @@ def read_cells(path: Path, options: ReadOptions) -> Rows:
     max_bytes, n_bytes = options.max_row_bytes, 0
     # The csv module has one limit for all its readers (131,072 at first): only raise it.
     csv.field_size_limit(max(csv.field_size_limit(), min(max_bytes, 2**31 - 1)))
-    delimiter, is_named = read_delimiter(path, options)
-    lines = islice(numbered_lines(path, max_bytes, options.encoding), int(is_named), None)
+    lines = numbered_lines(path, max_bytes, options.encoding)
+    first = list(islice(lines, N_LINES))
+    delimiter, is_named = choose_delimiter([line for _, line in first], path, options)
     taken: list[int] = []  # the lines of a row
     undecoded: list[RowProblem] = []  # of these lines
 
@@ -100,7 +101,8 @@ def read_cells(path: Path, options: ReadOptions) -> Rows:
             return entry[1].replace(b"\0", b"?").decode(errors="replace")
 
     # After an error, the reader begins a new row: `map` continues, as a generator would not.
-    reader = csv.reader(map(take_line, lines), delimiter=delimiter, strict=True)
+    whole = chain(first[1:] if is_named else first, lines)
+    reader = csv.reader(map(take_line, whole), delimiter=delimiter, strict=True)
     while True:
         taken.clear()
         undecoded.clear()
@@ -124,13 +126,12 @@ def read_cells(path: Path, options: ReadOptions) -> Rows:
             yield taken[0], problem or cells
 
 
-def read_delimiter(path: Path, options: ReadOptions) -> tuple[str, bool]:
+def choose_delimiter(first: list[bytes], path: Path, options: ReadOptions) -> tuple[str, bool]:
     """Return the delimiter of a table, and whether a line above the header names it: `sep=;`.
 
     Spreadsheets write such a line. Otherwise the delimiter is found in the first lines.
     """
-    first = islice(numbered_lines(path, options.max_row_bytes, options.encoding), N_LINES)
-    lines = [line.decode(errors="replace") for _, line in first]
+    lines = [line.decode(errors="replace") for line in first]
     if lines and (named := _SPREADSHEET_HINT.match(lines[0])):
         return named[1], True
     wanted = {*options.text_fields, options.labels_field, options.id_field}
