@@ -115,7 +115,8 @@ class Prepared:
         self.description = description = _read_description(folder)
         self._checked: set[str] = set()  # splits whose ids are known to be in range
         n_bytes = sum(seal["bytes"] for seal in description["files"].values())
-        self._refuse_damage(hashes_all=n_bytes <= HASHED_BYTES)
+        hashes_all = n_bytes <= HASHED_BYTES
+        self._refuse_damage(hashes_all)
         self.name: str = description["name"]
         self.splits: list[str] = list(description["n_documents"])
         self.text_settings = from_dict(TextSettings, description["text"])
@@ -127,7 +128,7 @@ class Prepared:
 
     def check(self) -> None:
         """Raise DataError if any file is not as it was written, however large the folder."""
-        self._refuse_damage(hashes_all=True)
+        self._refuse_damage(True)
         for name in self.splits:
             self.split(name)
 
