@@ -10,13 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from setrnn.data.disk import (
-    locked,
-    recovered,
-    remove_leftovers,
-    whole_file,
-    whole_folder,
-)
+from setrnn.data.disk import locked, recovered, remove_leftovers, whole_file, whole_folder
 from setrnn.errors import BusyError, DataError
 
 

@@ -10,7 +10,7 @@ from test_recurrent import make_system
 from brute_force import all_sets, found_sets
 from brute_force_sequences import TEXTS
 from setrnn.config import ClassicalSettings, Config, TextSettings
-from setrnn.data.preparing import prepare
+from setrnn.data.cache import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.methods import METHODS
 from setrnn.systems import neural

@@ -6,8 +6,8 @@ import pytest
 
 import setrnn
 from setrnn.config import Config, MixtureConfig, TextSettings, from_dict
+from setrnn.data.cache import prepare
 from setrnn.data.labels import LabelVocabulary
-from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.metrics import LOWER_IS_BETTER
 from setrnn.models.folder import load_model, save_model
