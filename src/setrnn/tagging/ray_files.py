@@ -55,7 +55,8 @@ def tag_on_ray(
     system, folder = fs.FileSystem.from_uri(target)
     files = _find_files(source)
     n_rows = sum(
-        _count_rows(*fs.FileSystem.from_uri(file), "Copy or write it again.") for file in files
+        _count_rows(of_file, path, "Copy or write it again.")
+        for of_file, path in map(fs.FileSystem.from_uri, files)
     )
     room = count_room(gpus_per_worker, MIN_CPUS - 1)
     run = work.settings() | {"inputs": files, "n_rows": n_rows, "on_bad_row": source.on_bad_row}
