@@ -1,23 +1,23 @@
 """Find documents whose given labels are probably wrong.
 
 Each document is judged by systems that did not see it. An error turned its true set T into the
-given set S: a label was left out, added or replaced, with equal probability; labels are added in
-proportion to their frequency, and left out at random. By Bayes' rule, p(T | document, S) is in
-proportion to p(T | document) p(S | T), over S itself and the sets that differ from it by one error.
+given set S: a label was left out, added or replaced, with equal probability. One half of the wrong
+labels are drawn in proportion to their frequency, the other half from all labels. By Bayes' rule,
+p(T | document, S) is in proportion to p(T | document) p(S | T), over S itself and the sets that
+differ from it by one error.
 The systems vote: p(T | document, S) is the mean over them, and the score of a document is 1 minus
 that of its given set.
 """
 
-# n documents, S labels of the largest given set, L labels, G alternatives, M likely labels
+# n documents, S labels of the largest set, L labels, G alternatives, M likely labels, I systems
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import log
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy  # scipy.special is imported where it is first used
@@ -31,8 +31,7 @@ from setrnn.data.preparing import prepare
 from setrnn.data.read import BadRows
 from setrnn.data.text.alignment import read_text
 from setrnn.errors import ConfigError, DataError
-from setrnn.progress import OnProgress, count_up, ignore_progress
-from setrnn.progress import log as notes
+from setrnn.progress import OnProgress, count_up, ignore_progress, log
 from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, join_sets, pack_labels
 from setrnn.systems.classical.system import ClassicalSystem, make_training_data
 from setrnn.systems.cross_fitted import CrossFitted, choose_folds, mark_folds
@@ -88,7 +87,7 @@ class DoubtfulDocument:
 
 def doubt(
     data: Pool,
-    method: str | Sequence[str] = DOUBTING,
+    method: str | Sequence[str] | None = None,
     *,
     folds: int = 5,
     top: int | None = None,
@@ -103,7 +102,7 @@ def doubt(
 
     Args:
         data: documents with labels: files, a folder, a `Source`, or examples.
-        method: the systems that vote, of br, br-support and pcc.
+        method: the systems that vote, of br, br-support and pcc; all three if not given.
         folds: the number of folds.
         top: how many documents to return; all if not given.
         split: the part of the data; train, or the only one, if not given.
@@ -116,15 +115,15 @@ def doubt(
         >>> len(found), found[0].score >= found[1].score
         (3, True)
     """
-    methods = [method] if isinstance(method, str) else list(dict.fromkeys(method))
+    names = DOUBTING if method is None else method
+    methods = [names] if isinstance(names, str) else list(dict.fromkeys(names))
     _check_arguments(methods, folds, top)
     bad_rows = BadRows()
     examples = list(read_pool(data, split, bad_rows, require_labels=True))
     bad_rows.report()
-    if len(examples) < folds or not any(each.labels for each in examples):
+    if not any(each.labels for each in examples):
         raise DataError(
-            f"There are {len(examples):,} documents, {sum(bool(e.labels) for e in examples):,} "
-            f"with labels: {folds} folds need {folds} documents, and some labels. Give more."
+            f"None of {len(examples):,} documents has a label: there are none to doubt."
         )
     with private_folder() as folder:
         text = Config().text
@@ -144,6 +143,16 @@ def _check_arguments(methods: Sequence[str], folds: int, top: int | None) -> Non
         raise ConfigError(f"folds must be a whole number of at least 2, got {folds}.")
     if top is not None and (not isinstance(top, int) or top < 1):
         raise ConfigError(f"top must be a whole number of at least 1, got {top}.")
+
+
+class Alternatives(NamedTuple):
+    """What I systems say of some documents."""
+
+    rows: Ints  # (n,)
+    sets: Ids  # (n, G, S) the given set, then those that may have become it
+    log_prior: Floats  # (n, G) log p(given set | set), -inf where there are fewer sets
+    votes: Floats  # (I, n, G) log p(set | document)
+    marginals: Floats32  # (I, n, L)
 
 
 @dataclass(frozen=True)
@@ -166,6 +175,11 @@ class Judges:
         """Train a system of each method without each fold."""
         config = Config()
         folds = choose_folds(np.asarray(prepared.split("train").text_hashes), n_folds, seed)
+        if (n_used := len(np.unique(folds))) < n_folds:
+            raise DataError(
+                f"{n_folds} folds need as many documents with different texts, and there are only "
+                f"{n_used}. Give more documents, or fewer folds."
+            )
         tfidf, documents = make_training_data(prepared, config.classical)
         count = count_up("training", on_progress, len(methods) * n_folds, "fits")
         systems = []
@@ -188,38 +202,35 @@ class Judges:
         """Return the documents of the train part whose labels are all known, in order of score."""
         rows = np.flatnonzero(self.prepared.split("train").is_complete)
         if n_left := len(examples) - len(rows):
-            notes.info(f"Left out: {n_left:,} documents with labels that are not known.")
+            log.info(f"Left out: {n_left:,} documents with labels that are not known.")
         found: list[tuple[float, int, DoubtfulDocument]] = []
-        for row, sets, probs in self.weigh(rows, on_progress):
-            each = describe(examples[row], self.prepared.labels, sets, probs)
-            found.append((-each.score, row, each))
+        count = count_up("judging", on_progress, len(rows))
+        for batch in self.find_alternatives(rows):
+            probs = count_votes(batch.votes, batch.log_prior)
+            for row, sets, its_probs in zip(batch.rows.tolist(), batch.sets, probs, strict=True):
+                each = describe(examples[row], self.prepared.labels, sets, its_probs)
+                found.append((-each.score, row, each))
+            count(len(batch.rows))
         found.sort(key=lambda one: one[:2])
         return [
             replace(each, words=self._find_words(each, self.folds[row])) if place < N_READ else each
             for place, (_, row, each) in enumerate(found[:top])
         ]
 
-    def weigh(
-        self, rows: Ints, on_progress: OnProgress = ignore_progress
-    ) -> Iterator[tuple[int, Ids, Floats]]:
-        """Yield some documents, their alternatives (G, S), and the probability of each (G,).
-
-        The first alternative is the given set.
-        """
+    def find_alternatives(self, rows: Ints) -> Iterator[Alternatives]:
+        """Yield some documents in batches, with what the systems say of their alternatives."""
         train, n_labels = self.prepared.split("train"), len(self.prepared.labels)
-        counts = np.bincount(train.labels.values, minlength=n_labels) + 1.0
-        log_shares = np.log(counts / counts.sum())
+        counts = np.bincount(train.labels.values, minlength=n_labels)
+        log_shares = np.log((counts / counts.sum() + 1 / n_labels) / 2)
         rows = rows[np.argsort(train.labels.lengths[rows], kind="stable")]  # of similar sizes
-        count = count_up("judging", on_progress, len(rows))
         for start in range(0, len(rows), AT_ONCE):
             some = rows[start : start + AT_ONCE]
             tokens = mark_folds(train.tokens.take(some), self.folds[some])
-            marginals = np.mean([each.marginals(tokens) for each in self.systems], axis=0)
+            marginals = np.stack([each.marginals(tokens) for each in self.systems])
             given = train.labels.take(some).padded(min_width=1)
-            sets, log_prior = list_alternatives(given, marginals, log_shares)
-            votes = [each.set_log_probs(tokens, sets) for each in self.systems]
-            yield from zip(some.tolist(), sets, count_votes(votes, log_prior), strict=True)
-            count(len(some))
+            sets, log_prior = list_alternatives(given, marginals.mean(axis=0), log_shares)
+            votes = np.stack([each.set_log_probs(tokens, sets) for each in self.systems])
+            yield Alternatives(some, sets, log_prior, votes, marginals)
 
     def _find_words(self, document: DoubtfulDocument, fold: int) -> dict[str, tuple[str, ...]]:
         """Return the words for labels to add and against labels to remove, the strongest first."""
@@ -251,7 +262,7 @@ def list_alternatives(
     Args:
         given: the given sets, (n, S), padded with -1.
         marginals: p(label | document), (n, L), to find labels that may be missing.
-        log_shares: the log of the share of each label of all given labels, (L,).
+        log_shares: log p(label) of a label that was given by error, (L,).
 
     Example:
         >>> given, marginals = np.array([[0]], dtype=np.int32), np.array([[0.1, 0.8]])
@@ -273,10 +284,10 @@ def list_alternatives(
     replaced = np.concatenate(
         [without[:, :, None].repeat(R, axis=2), instead[:, None, :, None].repeat(S, axis=1)], axis=3
     )
-    log_error = log(ERROR_RATE / 3)  # of each kind
+    log_error = np.log(ERROR_RATE / 3)  # of each kind
     log_wrong = np.where(is_label, log_shares[given], -np.inf)  # (n, S) the label was drawn
     log_prior = [
-        np.full((n, 1), log(1 - ERROR_RATE)),
+        np.full((n, 1), np.log(1 - ERROR_RATE)),
         log_error + log_wrong,
         log_error + np.where(likely >= 0, -np.log(size + 1), -np.inf),
         log_error
@@ -287,14 +298,9 @@ def list_alternatives(
     return pack_labels(join_sets(sets)), np.concatenate(log_prior, axis=1)
 
 
-def count_votes(log_probs: Sequence[Floats], log_prior: Floats) -> Floats:
-    """Return the probabilities of alternatives (n, G): the mean over systems.
-
-    Args:
-        log_probs: log p(set | document), (n, G), by each system.
-        log_prior: log p(given set | set), (n, G).
-    """
-    joint = np.maximum(log_probs, LEAST_LOG_PROB) + log_prior
+def count_votes(votes: Floats, log_prior: Floats) -> Floats:
+    """Return p(set | document, given set), (n, G), the mean over systems: see `Alternatives`."""
+    joint = np.maximum(votes, LEAST_LOG_PROB) + log_prior
     return np.asarray(scipy.special.softmax(joint, axis=2).mean(axis=0))
 
 
