@@ -7,7 +7,8 @@ The documents are drawn from one half of the train part: half 0 is to choose a s
 measure it. In a share of them, a label is left out, added or replaced, with equal probability; the
 last label of a document is not left out. A new label is drawn in proportion to its frequency
 (`frequent`), from all with equal probability (`any`), or it is the first label that the document
-lacks of those with the most similar words (`similar`). The given sets are as they are: an error
+lacks of those with the most similar words (`similar`). With `document`, all labels become those of
+another document that has none of them. The given sets are as they are: an error
 that the data had before counts as none.
 
 The scores: average precision, and the precision among as many documents as there are errors.
@@ -38,6 +39,7 @@ from setrnn.tagging.choose import weigh_words
 from setrnn.tagging.doubt import DOUBTING, LEAST_LOG_PROB, Alternatives, Judges, count_votes
 
 NEAREST = 50  # documents that a similar label is taken from
+DRAWN = ("frequent", "any", "similar", "document")
 MIXED = "mixture"  # of the systems' p(set)
 CLEANLAB = """
 import sys, numpy as np
@@ -59,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--documents", type=int, default=5_000)
     parser.add_argument("--rates", default="0.05,0.1", help="shares of documents with an error")
     parser.add_argument("--seeds", type=split_numbers, default=[0, 1])
-    parser.add_argument("--drawn", default="frequent", choices=("frequent", "any", "similar"))
+    parser.add_argument("--drawn", default="frequent", choices=DRAWN)
     parser.add_argument("--cache", type=Path, help="keeps the scores of finished runs")
     parser.add_argument("--cleanlab", help="a Python that has cleanlab")
     chosen = parser.parse_args(arguments)
@@ -150,6 +152,11 @@ def inject(
     noisy = list(clean)
     for row in np.flatnonzero(is_wrong):
         labels = [*clean[row].labels]
+        if drawn == "document":
+            others = (clean[other].labels for other in random.permutation(len(clean)))
+            new = next(each for each in others if not {*each} & {*labels})
+            noisy[row] = replace(clean[row], labels=new)
+            continue
         kinds = ["out", "in", "other"] if len(labels) > 1 else ["in", "other"]
         kind = random.choice(kinds if labels else ["in"])
         new = [str(each) for each in random.choice(names, 100, p=shares)]
