@@ -1,7 +1,8 @@
 """Compare scores of wrong labels: inject errors into label sets, and look for them.
 
     python benchmarks/doubt.py DATA... [--half 1] [--documents 5000] [--rates 0.05,0.1]
-        [--seeds 0,1] [--drawn frequent] [--cache FOLDER] [--cleanlab PYTHON] [--json FILE]
+        [--seeds 0,1] [--drawn frequent] [--correct] [--cache FOLDER] [--cleanlab PYTHON]
+        [--json FILE]
 
 The documents are drawn from one half of the train part: half 0 is to choose a score, half 1 to
 measure it. In a share of them, a label is left out, added or replaced, with equal probability; the
@@ -13,6 +14,10 @@ that the data had before counts as none.
 
 The scores: average precision, and the precision among as many documents as there are errors.
 cleanlab is measured on the same cross-fitted probabilities, by the Python that has it.
+
+With `--correct`, as many documents as there are errors are reviewed, the most suspicious ones, and
+those that are wrong get their own labels again. A `br-support` is trained after that, and measured
+on the test part: instance-F1 and label-F1.
 """
 
 from __future__ import annotations
@@ -32,7 +37,7 @@ from harness import format_scores, make_parser, print_head, print_row, save, spl
 from setrnn.config import TextSettings
 from setrnn.data.example import Example
 from setrnn.data.preparing import prepare
-from setrnn.data.read import BadRows
+from setrnn.data.read import BadRows, write_examples
 from setrnn.systems.candidates import Floats, Floats32, Ids
 from setrnn.systems.cross_fitted import mark_folds
 from setrnn.tagging.choose import weigh_words
@@ -40,6 +45,7 @@ from setrnn.tagging.doubt import DOUBTING, LEAST_LOG_PROB, Alternatives, Judges,
 
 NEAREST = 50  # documents that a similar label is taken from
 DRAWN = ("frequent", "any", "similar", "document")
+BEST = "mean of the posteriors"  # of `setrnn data doubt`
 MIXED = "mixture"  # of the systems' p(set)
 CLEANLAB = """
 import sys, numpy as np
@@ -62,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rates", default="0.05,0.1", help="shares of documents with an error")
     parser.add_argument("--seeds", type=split_numbers, default=[0, 1])
     parser.add_argument("--drawn", default="frequent", choices=DRAWN)
+    parser.add_argument("--correct", action="store_true", help="train after corrections")
     parser.add_argument("--cache", type=Path, help="keeps the scores of finished runs")
     parser.add_argument("--cleanlab", help="a Python that has cleanlab")
     chosen = parser.parse_args(arguments)
@@ -76,6 +83,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 run = (data, chosen.half, chosen.documents, rate, seed, chosen.drawn)
                 scores = cached(run, chosen.cache, chosen.cleanlab)
                 is_wrong = scores.pop("is_wrong") > 0
+                if chosen.correct:
+                    for name, each in train_after_corrections(run, scores).items():
+                        found.setdefault(name, {}).setdefault(columns[-1], []).append(each)
+                    continue
                 for name, each in scores.items():
                     measures = average_precision(each, is_wrong), precision(each, is_wrong)
                     found.setdefault(name, {}).setdefault(columns[-1], []).append(measures)
@@ -86,7 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         }
         for name, row in found.items()
     }
-    print_head("average precision / at the number of errors", *columns, "mean")
+    measures = "instance-F1 / label-F1, test" if chosen.correct else "average precision / precision"
+    print_head(measures, *columns, "mean")
     for name, row in sorted(table.items(), key=lambda item: -mean_of(item[1])[0]):
         print_row(name, *map(format_scores, row.values()), format_scores(mean_of(row)))
     save(table, chosen.json)
@@ -101,7 +113,7 @@ def cached(run: tuple, cache: Path | None, cleanlab: str | None) -> dict[str, Fl
     name = "-".join(str(each) for each in (run[0].name, *run[1:]))
     file = None if cache is None else cache / f"{name}.npz"
     if file is None or not file.exists():
-        scores = measure(*run, cleanlab)
+        scores = measure(run, cleanlab)
         if file is None:
             return scores
         np.savez(file, **scores)
@@ -109,16 +121,44 @@ def cached(run: tuple, cache: Path | None, cleanlab: str | None) -> dict[str, Fl
         return dict(kept)
 
 
-def measure(
-    data: Path, half: int, n: int, rate: float, seed: int, drawn: str, cleanlab: str | None
-) -> dict[str, Floats]:
-    """Return which documents are wrong, and how suspicious they are by each score."""
+def train_after_corrections(
+    run: tuple, scores: dict[str, Floats]
+) -> dict[str, tuple[float, float]]:
+    """Return the measures of a model that is trained after a review by some of the scores."""
+    clean, noisy, is_wrong = draw(*run)
+    reviewed = {"no document reviewed": [], "all documents reviewed": range(len(clean))}
+    for name in (BEST, f"{MIXED}: least self-confidence"):
+        reviewed[name] = np.argsort(-scores[name], kind="stable")[: is_wrong.sum()]
+    test = list(setrnn.open_dataset(str(run[0])).require("test").read(BadRows()))
+    found = {}
+    for name, rows in reviewed.items():
+        corrected = list(noisy)
+        for row in rows:
+            corrected[row] = clean[row]
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "train.jsonl"
+            write_examples(corrected, file)
+            tagger = setrnn.train(file, "br-support", cut_valid=False)
+            measured = setrnn.evaluate(tagger, test, "f1")
+        found[name] = measured.scores.instance_f1, measured.scores.label_f1
+    return found
+
+
+def draw(
+    data: Path, half: int, n: int, rate: float, seed: int, drawn: str
+) -> tuple[list[Example], list[Example], np.ndarray]:
+    """Return documents, the same with errors in some, and which have one."""
     examples = list(setrnn.open_dataset(str(data)).require("train").read(BadRows()))
     rows = np.random.default_rng(0).permutation(len(examples))
     rows = rows[: len(rows) // 2] if half == 0 else rows[len(rows) // 2 :]
     random = np.random.default_rng([half, seed])
     clean = [examples[row] for row in random.permutation(rows)[:n]]
-    noisy, is_wrong = inject(clean, rate, drawn, random)
+    return clean, *inject(clean, rate, drawn, random)
+
+
+def measure(run: tuple, cleanlab: str | None) -> dict[str, Floats]:
+    """Return which documents are wrong, and how suspicious they are by each score."""
+    _, noisy, is_wrong = draw(*run)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "data"
         prepared = prepare({"train": lambda: noisy}, place, "data", TextSettings(), {})
@@ -185,7 +225,7 @@ def score(batch: Alternatives, best: Sequence[Floats]) -> dict[str, Floats]:
     systems = dict(zip(DOUBTING, batch.votes, strict=True)) | {MIXED: mixed}
     marginals = dict(zip(DOUBTING, batch.marginals, strict=True))
     marginals[MIXED] = batch.marginals.mean(axis=0)
-    found = {"mean of the posteriors": 1 - count_votes(batch.votes, batch.log_prior)[:, 0]}
+    found = {BEST: 1 - count_votes(batch.votes, batch.log_prior)[:, 0]}
     joint = [DOUBTING.index("br"), DOUBTING.index("pcc")]
     found["mean of br and pcc: posterior"] = (
         1 - count_votes(batch.votes[joint], batch.log_prior)[:, 0]

@@ -36,7 +36,6 @@ def read_table(name):
 def test_all_documents_are_written_with_their_columns_in_order_of_suspicion(table, setrnn):
     ended = setrnn("data", "doubt", "news.csv", "--out", "doubts.csv", "--folds", "3", *HOW)
     assert ended.code == 0, ended.err
-    assert "The most suspicious" in ended.out
     assert "150 documents" in ended.err
     assert Path("doubts.csv").read_bytes().startswith(b"\xef\xbb\xbf")  # as the input
     rows = read_table("doubts.csv")

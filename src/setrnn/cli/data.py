@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -32,7 +32,6 @@ from setrnn.progress import watch
 from setrnn.tagging.rows import check_separator
 
 MOST_LABELS, MOST_TWINS = 8, 12  # rows of the tables of `data info`
-MOST_DOUBTS = 10  # rows of the table of `data doubt`
 
 data = typer.Typer(
     help="Inspect, convert, split and prepare data; choose what to tag, find wrong labels.",
@@ -288,46 +287,25 @@ def doubt(
         option("How many documents to write.", "N", min=1, default="all of them"),
     ] = None,
     split: Annotated[str | None, part("train")] = None,
-    seed: Annotated[int, option("The random seed of the folds.")] = 0,
 ) -> None:
     """Find documents whose labels are probably wrong, the most suspicious first.
 
-    Writes the fields of each document, a score, the set that is more probable, and the labels to
-    add and to remove with their probabilities. Correct the labels there, then train or update with
-    the file.
+    Writes the fields of each document, a score, the most probable other set, and the labels to add
+    and to remove with their probabilities. Correct the labels there, then train or update with the
+    file.
     """
     source = reading.source(data)
     mark = _check_table_input(source, out)
     with terminal_progress() as on_progress:
+        methods = method and method.split(",")
         found = setrnn.doubt(
-            source,
-            method and method.split(","),
-            folds=folds,
-            top=top,
-            split=split,
-            seed=seed,
-            on_progress=on_progress,
+            source, methods, folds=folds, top=top, split=split, on_progress=on_progress
         )
     if out.suffix.lower() == ".csv":
-        labels = {name for each in found for name in (*each.example.labels, *each.labels)}
+        labels = {name for each in found for name in (*each.example.labels, *each.to_add)}
         check_separator(sorted(labels), reading.label_separator)
     setrnn.write_doubts(found, out, reading.id_field, reading.label_separator, mark=mark)
-    rows = (
-        [
-            printable(each.example.id),
-            f"{each.score:.2f}",
-            *map(_list_changes, (each.to_add, each.to_remove)),
-        ]
-        for each in found[:MOST_DOUBTS]
-    )
-    show_table(
-        "The most suspicious", ["id", "score", "add", "remove"], rows, words=["add", "remove"]
-    )
     note(f"Wrote {out}: {len(found):,} documents")
-
-
-def _list_changes(labels: Mapping[str, float]) -> str:
-    return ", ".join(f"{printable(name)} {prob:.2f}" for name, prob in labels.items())
 
 
 def _check_table_input(source: Source, out: Path) -> bool:
