@@ -302,7 +302,9 @@ def doubt(
             source, methods, folds=folds, top=top, split=split, on_progress=on_progress
         )
     if out.suffix.lower() == ".csv":
-        labels = {name for each in found for name in (*each.example.labels, *each.to_add)}
+        labels = {
+            name for each in found for name in (*each.example.labels, *each.labels, *each.to_add)
+        }
         check_separator(sorted(labels), reading.label_separator)
     setrnn.write_doubts(found, out, reading.id_field, reading.label_separator, mark=mark)
     note(f"Wrote {out}: {len(found):,} documents")

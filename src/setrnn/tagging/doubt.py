@@ -23,7 +23,8 @@ import numpy as np
 import scipy  # scipy.special is imported where it is first used
 
 from setrnn.config import Config
-from setrnn.data.disk import private_folder
+from setrnn.data.cache import cache_folder
+from setrnn.data.disk import explain_failed_write, temporary_folder
 from setrnn.data.example import Example
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.prepared import Prepared
@@ -125,7 +126,10 @@ def doubt(
         raise DataError(
             f"None of {len(examples):,} documents has a label: there are none to doubt."
         )
-    with private_folder() as folder:
+    place = cache_folder() / "doubt"
+    with explain_failed_write(place):
+        place.parent.mkdir(parents=True, exist_ok=True)
+    with temporary_folder(place, is_private=True) as folder:
         text = Config().text
         prepared = prepare({"train": lambda: examples}, folder / "data", "data", text, {})
         judges = Judges.train(prepared, methods, folds, seed, on_progress)
