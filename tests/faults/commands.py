@@ -151,6 +151,14 @@ COMMANDS = (
         keeps=("out/next.csv",),
     ),
     Command(
+        "data doubt",
+        ("data", "doubt", "data/test.jsonl", "--method", "br", "--out", "out/doubts.csv"),
+        needs=("data",),
+        copies={"rows-of-br.jsonl": "out/doubts.csv"},
+        keeps=("out/doubts.csv",),
+        most_tries=20,
+    ),
+    Command(
         "data split",
         ("data", "split", "data/train.jsonl", "out/split"),
         needs=("data",),
