@@ -25,9 +25,9 @@ from notes import collected_notes
 from setrnn.cli import main
 from setrnn.config import TextSettings
 from setrnn.data import newsroom
+from setrnn.data.cache import prepare
 from setrnn.data.disk import whole_folder
 from setrnn.data.prepared import Prepared
-from setrnn.data.preparing import prepare
 from setrnn.data.read import write_examples
 from setrnn.methods import METHODS
 from setrnn.tagging.learn.train import train

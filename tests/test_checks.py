@@ -183,7 +183,7 @@ def test_a_reader_that_breaks_a_promise_is_named_with_it(tmp_path):
     for reader, expected, promise in (
         (READERS["csv"], [Example("train-1", "two", ("x",))], "it finds train, and reads"),
         (Format((".csv",), lambda *_: once), documents, "side by side"),
-        (everything, documents, "nothing in other files"),
+        (everything, documents, "no files of other formats"),
         (READERS["jsonl"], documents, r"the parts \[\]"),
     ):
         with pytest.raises(BrokenPromiseError, match=promise):

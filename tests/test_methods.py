@@ -7,7 +7,7 @@ import pytest
 
 import setrnn
 from setrnn.config import TextSettings
-from setrnn.data.preparing import prepare
+from setrnn.data.cache import prepare
 from setrnn.errors import ConfigError
 from setrnn.methods import METHODS
 from setrnn.systems.registry import SYSTEMS, choose_rule, find_system

@@ -321,11 +321,12 @@ def check_reader(reader: Format, place: Path, documents: Sequence[Example]) -> N
             wrong = [each for each, wanted in zip(found, documents, strict=True) if each != wanted]
             _require(not wrong, f"{wrong[:1]}")
         _require(all(file.is_file() for file in split.files), f"no file {split.files}")
-    with TemporaryDirectory() as folder, _promise(part, "it finds nothing in other files"):
-        other = Path(folder) / "notes.other"
-        for each in (other.parent, other):
-            _require(not reader.find(each, ReadOptions()), each.name)
+    with TemporaryDirectory() as folder, _promise(part, "it takes no files of other formats"):
+        other = Path(folder) / "train.other"
+        for _ in range(2):  # empty, then with the file
+            _require(not reader.find(other.parent, ReadOptions()), "documents in another folder")
             other.write_text("one\n")
+        _require(not reader.fits(other), f"that {other.name} fits")
 
 
 @contextmanager

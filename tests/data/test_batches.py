@@ -61,19 +61,6 @@ def test_a_batch_without_labels_has_empty_sets():
     assert batch.lengths.tolist() == [2, 1], "an empty document has a word of padding"
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_moving_a_batch_changes_nothing():
-    batch = make_batch(
-        Ragged.from_lists([[1, 2], [3]]), Ragged.from_lists([[0], [1, 2]]), np.arange(2)
-    )
-    moved = batch.to(torch.device("cuda"))
-    assert moved.tokens.is_cuda
-    assert moved.labels.is_cuda
-    assert not moved.set_sizes.is_cuda
-    for name in ("tokens", "lengths", "labels", "set_sizes"):
-        assert torch.equal(getattr(moved, name).cpu(), getattr(batch, name))
-
-
 @given(some_lengths, st.integers(1, 9), st.integers(0, 99))
 def test_every_document_is_in_one_training_batch(lengths, batch_size, seed):
     lengths = np.array(lengths, dtype=np.int64)

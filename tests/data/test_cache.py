@@ -1,27 +1,28 @@
-"""Several processes that need the same prepared data: one makes it, the others wait for it."""
+"""What a prepared folder holds, and several processes that need it: one makes it, others wait."""
 
-import logging
-import os
-import signal
+import string
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
+from itertools import product
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from setrnn.config import TextSettings, VectorSettings
 from setrnn.data import cache
-from setrnn.data.cache import Source, open_prepared
+from setrnn.data.cache import Source, open_prepared, prepare
 from setrnn.data.disk import is_temporary
 from setrnn.data.example import Example
 from setrnn.data.prepared import Prepared
 from setrnn.data.read import ReadOptions, write_examples
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import DataError
-from setrnn.progress import log
 
 SETTINGS, VECTORS = TextSettings(min_count=1), VectorSettings(dimensions=8, epochs=1)
 N_AT_ONCE = 4
@@ -78,7 +79,7 @@ def test_vectors_that_many_need_at_once_are_learned_once(data, tmp_path):
     prepared = open_prepared(data, SETTINGS, tmp_path / "cache")
     found = at_once(lambda _: word_vectors(Prepared(prepared.folder), VECTORS, events.append))
     assert len({vectors.tobytes() for vectors in found}) == 1
-    assert [event.detail for event in events].count("counting words") == 1
+    assert [event.detail for event in events] == ["ppmi", "ppmi"]
     assert leftovers(prepared.folder) == []
 
 
@@ -91,51 +92,6 @@ def test_a_complete_folder_is_never_replaced(data, tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "is_prepared", lambda place: next(answers, is_prepared(place)))
     again = open_prepared(data, SETTINGS, tmp_path / "cache")
     assert again.folder.stat().st_ino == number
-
-
-HANGS = """
-import sys, time
-from pathlib import Path
-from setrnn.config import TextSettings, VectorSettings
-from setrnn.data import prepared, vectors
-from setrnn.data.cache import Source, open_prepared
-
-def hang(*_, **__):
-    print("ready", flush=True)
-    time.sleep(600)
-
-file, folder, place = sys.argv[1:]
-if place == "prepare":
-    prepared.SplitWriter.append = hang
-else:
-    vectors.np.savez = hang
-made = open_prepared(Source(file), TextSettings(min_count=1), Path(folder))
-vectors.word_vectors(made, VectorSettings(dimensions=8, epochs=1))
-"""
-
-
-@pytest.mark.parametrize("place", ["prepare", "vectors"])
-def test_after_a_kill_the_next_one_makes_it_and_sweeps(data, tmp_path, place, notes):
-    folder = tmp_path / "cache"
-    arguments = [sys.executable, "-c", HANGS, data.data, str(folder), place]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE) as other:
-        assert other.stdout.readline() == b"ready\n"
-        assert len(leftovers_of_work := [*folder.rglob(".*setrnn-*")]) >= 1, leftovers_of_work
-
-        class Killer(logging.Handler):
-            def emit(self, record):
-                if "Waiting" in record.getMessage():
-                    os.kill(other.pid, signal.SIGKILL)
-                    other.wait()
-
-        log.addHandler(killer := Killer())
-        try:
-            prepared = open_prepared(data, SETTINGS, folder)
-            word_vectors(prepared, VECTORS)
-        finally:
-            log.removeHandler(killer)
-    assert any(f"process {other.pid}. Waiting" in text for text in notes.texts)
-    assert leftovers(folder) == []
 
 
 DIES = """
@@ -190,3 +146,114 @@ def test_texts_without_labels_become_a_part_whose_words_are_known(tmp_path):
     assert first.folder != prepared.folder
     with pytest.raises(DataError, match="--unlabelled"):
         open_prepared(Source(str(prepared.folder), unlabelled=files), TextSettings())
+
+
+EVERY_WORD = TextSettings(min_count=1, stop_words="none")
+
+
+def prepared_from(folder, text_settings=EVERY_WORD, **splits):
+    streams = {name: partial(iter, examples) for name, examples in splits.items()}
+    return prepare(streams, folder, "small", text_settings, {})
+
+
+def documents(split):
+    """All that a split holds, as plain lists."""
+    return (
+        split.ids(0, len(split)),
+        [row.tolist() for row in split.tokens],
+        [row.tolist() for row in split.labels],
+    )
+
+
+def examples_with(texts):
+    return [Example(str(i), text) for i, text in enumerate(texts)]
+
+
+def distinct_words(n):
+    """Words that differ from each other, in no order of the alphabet."""
+    every = ["".join(letters) for letters in product(string.ascii_lowercase, repeat=3)]
+    return [every[i * 7919 % len(every)] + "q" for i in range(n)]
+
+
+def test_frequent_features_are_tokens_and_rare_ones_are_not(tmp_path):
+    train = [
+        Example("1", "a", (), ("often", "once")),
+        Example("2", "b", (), ("often", "twice")),
+        Example("3", "c", (), ("often", "twice")),
+    ]
+    prepared = prepared_from(tmp_path / "p", TextSettings(min_count=2), train=train)
+    features = [token for token in prepared.encoder.tokens if token.startswith("[feature]")]
+    assert features == ["[feature] often", "[feature] twice"]
+    one = TextSettings(min_count=1, max_features=1)
+    prepared = prepared_from(tmp_path / "q", one, train=train)
+    assert [token for token in prepared.encoder.tokens if "[feature]" in token] == [
+        "[feature] often"
+    ]
+
+
+@pytest.mark.parametrize("batch", [1, 299, 300])
+def test_where_batches_end_changes_nothing(
+    small_prepared, small_examples, tmp_path, monkeypatch, batch
+):
+    monkeypatch.setattr(cache, "BATCH", batch)
+    again = prepared_from(tmp_path / "p", TextSettings(), **small_examples)
+    for file in small_prepared.folder.rglob("*"):
+        if file.suffix == ".bin" or file.name in ("tokenizer.json", "labels.json"):
+            other = again.folder / file.relative_to(small_prepared.folder)
+            assert other.read_bytes() == file.read_bytes(), file.name
+
+
+def test_labels_that_train_never_had_follow_the_others(tmp_path):
+    prepared = prepared_from(
+        tmp_path / "p",
+        train=[Example("1", "x", ("b", "a")), Example("2", "y", ("b",))],
+        valid=[Example("3", "x", ("z", "a"))],
+        test=[Example("4", "x", ("c", "b", "z"))],
+    )
+    assert prepared.labels.names == ("b", "a")
+    assert prepared.unseen_labels == ["z", "c"]
+    assert documents(prepared.split("valid"))[2] == [[1, 2]]
+    assert documents(prepared.split("test"))[2] == [[0, 2, 3]]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 8, 50])
+def test_the_vocabulary_sample_has_the_size_asked_for_and_no_order(tmp_path, limit):
+    """Each document has a word of its own: the vocabulary tells which were read for it."""
+    text_settings = TextSettings(min_count=1, vocabulary_documents=limit, stop_words="none")
+    for n_documents in (1, 8, 9, 101):
+        train = examples_with(distinct_words(n_documents))
+        prepared = prepared_from(tmp_path / "p", text_settings, train=train)
+        taken = prepared.encoder.tokens[3:]
+        assert len(taken) == min(limit, n_documents)
+        turned = prepared_from(tmp_path / "turned", text_settings, train=train[::-1])
+        assert turned.encoder.tokens[3:] == taken
+
+
+text = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+examples = st.lists(
+    st.builds(
+        Example,
+        text,
+        text,
+        st.lists(text, max_size=3).map(tuple),
+        st.lists(text, max_size=2).map(tuple),
+    ),
+    max_size=6,
+)
+
+
+@given(examples, examples)
+@settings(deadline=None, max_examples=15)
+def test_any_documents_come_back(tmp_path_factory, train, test):
+    prepared = prepared_from(tmp_path_factory.mktemp("any") / "p", train=train, test=test)
+    names = [*prepared.labels.names, *prepared.unseen_labels]
+    assert len(set(names)) == len(names)
+    for split, given_ in (("train", train), ("test", test)):
+        ids, tokens, labels = documents(prepared.split(split))
+        assert ids == [each.id for each in given_]
+        assert [{names[i] for i in row} for row in labels] == [set(each.labels) for each in given_]
+        expected = prepared.encoder.encode(
+            [each.text for each in given_], [each.features for each in given_]
+        )
+        assert tokens == [row.tolist() for row in expected]
+        assert all(0 < token < prepared.encoder.n_tokens for row in tokens for token in row)

@@ -6,13 +6,7 @@ import pytest
 
 from setrnn.config import TextSettings, to_dict
 from setrnn.data.example import Example
-from setrnn.data.prepared import (
-    DESCRIPTION_FILE,
-    FORMAT,
-    Prepared,
-    SplitWriter,
-    write_description,
-)
+from setrnn.data.prepared import DESCRIPTION_FILE, FORMAT, Prepared, write_description, write_split
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, SetRNNError
 
@@ -38,22 +32,25 @@ def refused(action):
     assert "prepared" in message, "it names the folder or file"
 
 
-def write_split(folder, batches, n_tokens=2**16):
+def write_train(folder, batches, n_tokens=2**16):
     """Write batches of (id, tokens, labels) as the only split, train."""
     folder.mkdir()
-    with SplitWriter(folder / "train", n_tokens) as writer:
-        for batch in batches:
-            writer.append(
-                [Example(each, f"text of {each}") for each, _, _ in batch],
-                Ragged.from_lists([tokens for _, tokens, _ in batch]),
-                Ragged.from_lists([labels for _, _, labels in batch]),
-            )
+    rows = (
+        (
+            [Example(each, f"text of {each}") for each, _, _ in batch],
+            Ragged.from_lists([tokens for _, tokens, _ in batch]),
+            Ragged.from_lists([labels for _, _, labels in batch]),
+            None,
+        )
+        for batch in batches
+    )
+    n_documents = write_split(folder / "train", n_tokens, rows)
     (folder / "tokenizer.json").touch()
     (folder / "labels.json").touch()
     description = {
         "name": "small",
         "text": to_dict(TextSettings()),
-        "n_documents": {"train": writer.n_documents},
+        "n_documents": {"train": n_documents},
         "n_tokens": n_tokens,
         "n_labels": 90,
         "unseen_labels": [str(label) for label in range(90, 100)],
@@ -64,7 +61,7 @@ def write_split(folder, batches, n_tokens=2**16):
 
 @pytest.mark.parametrize("n_tokens", [2**16, 2**16 + 1, 2**31])
 def test_the_largest_token_id_is_kept(tmp_path, n_tokens):
-    split = write_split(tmp_path / "prepared", [[("1", [n_tokens - 1, 1], [])]], n_tokens)
+    split = write_train(tmp_path / "prepared", [[("1", [n_tokens - 1, 1], [])]], n_tokens)
     assert split.tokens[0].tolist() == [n_tokens - 1, 1]
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from setrnn.config import TextSettings, VectorSettings
+from setrnn.data.cache import prepare
 from setrnn.data.example import Example
-from setrnn.data.preparing import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.words import FEATURE_PREFIX
 from setrnn.data.vectors import (
@@ -66,16 +66,14 @@ class TestKeeping:
         assert np.array_equal(word_vectors(prepared, SMALL), first)
         assert list(prepared.folder.glob("*word_vectors*")) == [vectors_file(prepared, SMALL)]
 
-    @pytest.mark.parametrize("change", ["cut short", "bit", "shape"])
-    def test_damage_is_refused_and_what_is_deleted_is_made_again(self, prepared, change):
+    @pytest.mark.parametrize("is_cut", [True, False])
+    def test_damage_is_refused_and_what_is_deleted_is_made_again(self, prepared, is_cut):
         whole = word_vectors(prepared, SMALL)
         kept = vectors_file(prepared, SMALL)
-        content = bytearray(kept.read_bytes())
-        content[len(content) // 2] ^= 1
-        if change == "shape":
-            np.savez(kept, vectors=np.zeros((2, 8), dtype=np.float32))
+        if is_cut:
+            kept.write_bytes(kept.read_bytes()[:-4])
         else:
-            kept.write_bytes(content if change == "bit" else content[:-4])
+            np.savez(kept, vectors=np.zeros((2, 8), dtype=np.float32))
         with pytest.raises(DataError, match=r"word_vectors-\w+\.npz .*Delete it"):
             word_vectors(prepared, SMALL)
         kept.unlink()
@@ -123,7 +121,7 @@ class TestLearning:
 
 
 def counts_of(prepared, window):
-    return _count_pairs(prepared, window, lambda *_: None).toarray()
+    return _count_pairs(prepared, window).toarray()
 
 
 class TestPairs:
@@ -157,16 +155,15 @@ class TestPairs:
         assert counts[row_of(prepared, "storm"), row_of(prepared, "warning")] == 9
 
 
-class TestWord2vec:
-    def test_without_gensim_the_extra_is_named(self, prepared, monkeypatch):
-        settings = settings_of("word2vec")
-        with monkeypatch.context() as without:
-            without.setitem(sys.modules, "gensim.models", None)
-            with pytest.raises(MissingExtraError, match=r"gensim.*setrnn\[word2vec\]"):
-                word_vectors(prepared, settings)
-        made = word_vectors(prepared, settings)
-        monkeypatch.setitem(sys.modules, "gensim.models", None)
-        assert np.array_equal(word_vectors(prepared, settings), made), "what is kept needs none"
+def test_without_gensim_the_extra_is_named(prepared, monkeypatch):
+    settings = settings_of("word2vec")
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "gensim.models", None)
+        with pytest.raises(MissingExtraError, match=r"gensim.*setrnn\[word2vec\]"):
+            word_vectors(prepared, settings)
+    made = word_vectors(prepared, settings)
+    monkeypatch.setitem(sys.modules, "gensim.models", None)
+    assert np.array_equal(word_vectors(prepared, settings), made), "what is kept needs none"
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -206,8 +203,6 @@ class TestNewsroom:
         ("label", "near", "far"),
         [
             ("football", "goalkeeper striker defender", "soprano songs fever"),
-            ("opera", "soprano songs", "goalkeeper striker fever"),
-            ("elections", "turnout coalition polls", "soprano goalkeeper fever"),
             ("vaccine", "fever trial", "goalkeeper soprano coalition"),
         ],
     )
@@ -313,8 +308,6 @@ class TestFiles:
             ("other.txt", b"ballon 1 2 3\n", r"other.txt and made-up have no word in common"),
             ("empty.txt", b"", r"empty.txt is cut short"),
             ("header.txt", b"5 3\ngoal 1 2 3\n", r"header.txt is cut short: 1 .* instead of 5"),
-            ("cut.txt.gz", FORMATS["glove.txt.gz"][:-20], r"cut.txt.gz is cut short"),
-            ("plain.txt.gz", FORMATS["glove.txt"], r"plain.txt.gz is not a valid gzip"),
             ("four.txt", b"goal 1 2 3 4\n", r"4 dimensions.*Set vectors.dimensions=4"),
             ("four.vec", b"1 4\ngoal 1 2 3 4\n", r"4 dimensions.*Set vectors.dimensions=4"),
         ],

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from setrnn.data.batches import make_batch
+from setrnn.data.cache import Vocabulary, prepare
 from setrnn.data.example import Example
-from setrnn.data.preparing import Vocabulary, prepare
 from setrnn.methods import METHODS
 from setrnn.model.evidence import WideEvidence
 from setrnn.model.network import LABELS, WORDS, grow_weights, rebuild_network

@@ -11,7 +11,7 @@ from brute_force import all_sets, found_sets
 from brute_force_sequences import TEXTS
 from setrnn.checks import check_system
 from setrnn.config import ClassicalSettings, Config, TextSettings
-from setrnn.data.preparing import prepare
+from setrnn.data.cache import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.methods import METHODS
 from setrnn.systems import neural

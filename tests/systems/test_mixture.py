@@ -8,7 +8,7 @@ import pytest
 from brute_force import all_sets, found_sets
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
-from setrnn.data.text.joint import join_rows
+from setrnn.data.text.subwords import join_rows
 from setrnn.systems.candidates import SetCandidates, pack_labels
 from setrnn.systems.known import Known, make_completions
 from setrnn.systems.limits import no_limits

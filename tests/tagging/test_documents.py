@@ -8,9 +8,8 @@ from itertools import islice
 import pytest
 
 from setrnn.data import newsroom
-from setrnn.data.cache import Source
+from setrnn.data.cache import Source, prepare
 from setrnn.data.example import Example, join_hashes
-from setrnn.data.preparing import prepare
 from setrnn.data.read import BadRows, open_dataset, read_hierarchy
 from setrnn.data.read.write import write_examples
 from setrnn.errors import DataError

@@ -9,7 +9,7 @@ from quick_classifiers import hide
 
 from setrnn.comparison.compare import describe
 from setrnn.config import TextSettings, load_config
-from setrnn.data.preparing import prepare
+from setrnn.data.cache import prepare
 from setrnn.errors import DataError
 from setrnn.methods import METHODS
 from setrnn.tagging.documents import example_batches, keep_complete, prepared_batches

@@ -11,11 +11,11 @@ import torch
 
 from setrnn.config import TextSettings, load_config
 from setrnn.data.batches import make_batch
+from setrnn.data.cache import prepare
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.newsroom import examples
 from setrnn.data.prepared import Prepared
-from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError
 from setrnn.methods import METHODS
 from setrnn.report.html import render_explanation

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from setrnn.config import load_config
+from setrnn.data.cache import prepare
 from setrnn.data.example import Example
-from setrnn.data.preparing import prepare
 from setrnn.methods import find_method
 from setrnn.tagging.tagger import load
 from setrnn.training import gradients

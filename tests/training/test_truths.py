@@ -10,8 +10,8 @@ from torch import nn
 
 from brute_force_sequences import documents, sets_of, without_order
 from setrnn.config import load_config
+from setrnn.data.cache import prepare
 from setrnn.data.example import Example
-from setrnn.data.preparing import prepare
 from setrnn.methods import METHODS
 from setrnn.objectives import OBJECTIVES
 from setrnn.training.start import TrainOptions, train_network

@@ -7,7 +7,7 @@ import torch
 
 from setrnn.config import TextSettings, load_config
 from setrnn.data import newsroom
-from setrnn.data.preparing import prepare
+from setrnn.data.cache import prepare
 from setrnn.methods import find_method
 from setrnn.training.start import TrainOptions, train_system
 

@@ -1,4 +1,4 @@
-"""`setrnn data`: inspect, convert, split and prepare data, and choose what to tag next."""
+"""`setrnn data`: inspect, convert, split and prepare data, choose what to tag, doubt labels."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from setrnn.tagging.rows import check_separator
 MOST_LABELS, MOST_TWINS = 8, 12  # rows of the tables of `data info`
 
 data = typer.Typer(
-    help="Inspect, convert, split and prepare data; choose what to tag next.",
+    help="Inspect, convert, split and prepare data; choose what to tag, find wrong labels.",
     no_args_is_help=True,
 )
 
@@ -256,11 +256,7 @@ def choose(
     was trained on, repeated texts and empty texts are left out.
     """
     source = reading.source(pool, require_labels=False)
-    mark = False
-    if source.prepared_folder is None:
-        dataset = source.open()
-        refuse_own_input(dataset, out)
-        mark = any(has_mark(file) for part in dataset.splits.values() for file in part.files)
+    mark = _check_table_input(source, out)
     tagger = setrnn.load(model, device)
     if out.suffix.lower() == ".csv":
         check_separator(tagger.labels.names, reading.label_separator)
@@ -268,6 +264,59 @@ def choose(
         chosen = setrnn.choose(tagger, source, n, split=split, rule=rule, on_progress=on_progress)
     setrnn.write_chosen(chosen, out, reading.id_field, reading.label_separator, mark=mark)
     note(f"Wrote {out}: {len(chosen):,} documents")
+
+
+@data.command()
+def doubt(
+    data: options.Data,
+    out: Annotated[Path, new_file("The file to write: .csv, .parquet, or else JSON Lines.")],
+    reading: options.Reading,
+    method: Annotated[
+        str | None,
+        option(
+            "The systems that judge the labels, separated by commas.",
+            "NAMES",
+            default="br,br-support,pcc",
+        ),
+    ] = None,
+    folds: Annotated[
+        int, option("Each document is judged by systems trained on the other folds.", min=2)
+    ] = 5,
+    top: Annotated[
+        int | None,
+        option("How many documents to write.", "N", min=1, default="all of them"),
+    ] = None,
+    split: Annotated[str | None, part("train")] = None,
+) -> None:
+    """Find documents whose labels are probably wrong, the most suspicious first.
+
+    Writes the fields of each document, a score, the most probable other set, and the labels to add
+    and to remove with their probabilities. Correct the labels there, then train or update with the
+    file.
+    """
+    source = reading.source(data)
+    mark = _check_table_input(source, out)
+    with terminal_progress() as on_progress:
+        methods = method and method.split(",")
+        found = setrnn.doubt(
+            source, methods, folds=folds, top=top, split=split, on_progress=on_progress
+        )
+    if out.suffix.lower() == ".csv":
+        labels = {
+            name for each in found for name in (*each.example.labels, *each.labels, *each.to_add)
+        }
+        check_separator(sorted(labels), reading.label_separator)
+    setrnn.write_doubts(found, out, reading.id_field, reading.label_separator, mark=mark)
+    note(f"Wrote {out}: {len(found):,} documents")
+
+
+def _check_table_input(source: Source, out: Path) -> bool:
+    """Raise if the output is one of the inputs; return whether an input begins with a mark."""
+    if source.prepared_folder is not None:
+        return False
+    dataset = source.open()
+    refuse_own_input(dataset, out)
+    return any(has_mark(file) for part in dataset.splits.values() for file in part.files)
 
 
 def refuse_own_input(dataset: Dataset, out: Path) -> None:

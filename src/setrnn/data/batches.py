@@ -14,8 +14,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from setrnn.data.labels import Incomplete
 from setrnn.data.ragged import Ragged
-from setrnn.data.unknown import Incomplete
 
 PADDING = 0  # a token id
 BATCHES_IN_POOL = 64  # documents are sorted by length within a pool of this many batches

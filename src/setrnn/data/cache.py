@@ -1,45 +1,67 @@
-"""Find the prepared form of any data by a hash of its content and settings, or make it."""
+"""Find the prepared form of any data by a hash of its content and settings, or make it.
+
+Documents are prepared in two passes over streams, in bounded memory. The first pass counts labels
+and features, and samples texts for the vocabulary: by their hashes, so that the sample does not
+depend on their order. The second pass writes token ids.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from heapq import nsmallest
+from itertools import chain
 from pathlib import Path
+from typing import Any
+
+from tokenizers import Encoding
 
 from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
 from setrnn.data.disk import (
+    explain_failed_write,
     file_hash,
     locked,
     recovered,
     remove_leftovers,
     temporary_folder,
     was_left,
+    whole_folder,
 )
-from setrnn.data.example import Example
-from setrnn.data.prepared import FORMAT, UNLABELLED, Prepared, is_prepared
-from setrnn.data.preparing import prepare
-from setrnn.data.read import (
-    EMBEDDED,
-    BadRows,
-    Dataset,
-    ReadOptions,
-    Split,
-    open_dataset,
-    write_examples,
+from setrnn.data.example import Example, name_example, sampling_rank
+from setrnn.data.hierarchy import Hierarchy
+from setrnn.data.labels import LabelVocabulary, encode_unknown
+from setrnn.data.prepared import (
+    FORMAT,
+    HIERARCHY,
+    UNLABELLED,
+    EncodedBatch,
+    Prepared,
+    is_prepared,
+    write_description,
+    write_split,
 )
+from setrnn.data.ragged import Ragged
+from setrnn.data.read import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
 from setrnn.data.read.dataset import join_splits
 from setrnn.data.read.lines import file_errors
 from setrnn.data.read.reader import OnBadRow
 from setrnn.data.splits import MAX_SHARE, MIN_VALID, SEED, VALID_SHARE, with_valid
-from setrnn.data.text.languages import read_stop_words
+from setrnn.data.streaming import batched, prefetch
+from setrnn.data.text.languages import read_stop_words, settle_language
 from setrnn.data.text.subwords import pretrained_encoder
+from setrnn.data.text.words import TextEncoder, extend_tokenizer, learn_tokenizer, rank_words
 from setrnn.errors import DataError
 from setrnn.progress import OnProgress, ignore_progress, log, watch
 
 CACHE_VARIABLE = "SETRNN_CACHE"
+BATCH = 4096
+
+Stream = Callable[[], Iterable[Example]]
 
 
 @dataclass(frozen=True)
@@ -168,10 +190,8 @@ def _prepare(
     with temporary_folder(target, is_private=True) as folder:
         copies = dict[str, Split]()
         for name, split in dataset.splits.items():
-            file = folder / f"{name}.jsonl"
-            write_examples(watch(split.read(bad_rows), f"reading {name}", on_progress), file)
-            options = ReadOptions(max_row_bytes=1 << 40)  # all rows were read once
-            copies[name] = open_dataset(file, options).require("train")
+            examples = watch(split.read(bad_rows), f"reading {name}", on_progress)
+            copies[name] = _copy(examples, folder / name)
         copied = replace(dataset, splits=copies)
         is_cut = source.cut_valid and "valid" not in copies
         splits = (with_valid(copied) if is_cut else copied).splits
@@ -193,6 +213,22 @@ def _prepare(
     return prepared
 
 
+def _copy(examples: Iterable[Example], file: Path) -> Split:
+    """Write documents to a file; return a split that reads them again, without checking them."""
+    with explain_failed_write(file), file.open("w", encoding="utf-8") as stream:
+        for each in examples:
+            row = (each.id, each.text, each.labels, each.features, each.unknown, each.complete)
+            stream.write(f"{json.dumps(row)}\n")
+
+    def read(_: BadRows) -> Iterator[Example]:
+        with file.open(encoding="utf-8") as stream:
+            for line in stream:
+                id_, text, labels, features, unknown, complete = json.loads(line)
+                yield Example(id_, text, labels, features, unknown=unknown, complete=complete)
+
+    return Split((file,), read)
+
+
 def prepared_path(
     source: Source,
     dataset: Dataset,
@@ -200,10 +236,12 @@ def prepared_path(
     folder: Path | None = None,
 ) -> Path:
     """Return the folder of the prepared form: its name has a hash of content and settings."""
-    content = {
-        name: [[file.name, _hash_content(file)] for file in split.files] or [list(source.places)]
-        for name, split in dataset.splits.items()
-    }
+    content: dict[str, list[list[str]]] = {}
+    for name, split in dataset.splits.items():
+        content[name] = [] if split.files else [list(source.places)]
+        for file in split.files:
+            with file_errors(file):
+                content[name].append([file.name, file_hash(file)])
     options = replace(source.options, check_known=None)  # a function has no hash
     reading: list[object] = [to_dict(options), source.reader, source.on_bad_row]
     if source.cut_valid and "valid" not in dataset.splits:
@@ -226,6 +264,136 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "setrnn"
 
 
-def _hash_content(file: Path) -> str:
-    with file_errors(file):
-        return file_hash(file)
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words and labels of a model, which keep their places when others are added."""
+
+    encoder: TextEncoder
+    labels: LabelVocabulary
+    adds_words: bool = True
+
+
+def prepare(
+    splits: Mapping[str, Stream],
+    target: Path,
+    name: str,
+    settings: TextSettings,
+    about: Mapping[str, Any],
+    on_progress: OnProgress = ignore_progress,
+    known: Vocabulary | None = None,
+    hierarchy: Hierarchy | None = None,
+) -> Prepared:
+    """Write the prepared form of documents to `target`, completely or not at all.
+
+    Args:
+        splits: a function per split that streams it, any number of times; train is required.
+        target: the folder to write.
+        name: the name of the dataset.
+        settings: how texts become words.
+        about: what else is known of the documents, such as the number of rows that were skipped:
+            kept in the description.
+        on_progress: called with the number of documents that are done.
+        known: the vocabulary of a model, to which that of the data is added.
+        hierarchy: the parents of labels. Labels of the documents are not changed.
+
+    Example:
+        >>> import tempfile
+        >>> examples = [Example("1", "Rates rise", ("economy",)), Example("2", "A late goal")]
+        >>> target = Path(tempfile.mkdtemp()) / "news"
+        >>> prepared = prepare({"train": lambda: examples}, target, "news", TextSettings(), {})
+        >>> prepared.labels.names, len(prepared.split("train"))
+        (('economy',), 2)
+    """
+    with whole_folder(target) as folder:
+        counted = (splits[each]() for each in ("train", UNLABELLED) if each in splits)
+        examples = watch(chain.from_iterable(counted), "vocabulary", on_progress)
+        vocabulary, settings, language_note = _learn_vocabulary(examples, settings, known)
+        encoder, labels = vocabulary.encoder, vocabulary.labels
+        encoder.save(folder / "tokenizer.json")
+        labels.save(folder / "labels.json")
+        label_ids, n_documents, n_windows = dict(labels.index), {}, {}
+        for split, stream in splits.items():
+            windows, examples = Counter[int](), watch(stream(), split, on_progress)
+            batches = _encode(examples, vocabulary, label_ids, windows)
+            n_documents[split] = write_split(folder / split, encoder.n_tokens, batches)
+            n_windows[split] = {str(n): windows[n] for n in sorted(windows)}
+        description = {
+            "name": name,
+            **about,
+            **({} if hierarchy is None else {HIERARCHY: hierarchy.as_dict()}),
+            "language": language_note,
+            "text": to_dict(settings),
+            "n_documents": n_documents,
+            "n_windows": n_windows,
+            "n_tokens": encoder.n_tokens,
+            "n_labels": len(labels),
+            "unseen_labels": list(label_ids)[len(labels) :],
+        }
+        write_description(folder, description)
+    return Prepared(target)
+
+
+def _learn_vocabulary(
+    examples: Iterable[Example], settings: TextSettings, known: Vocabulary | None
+) -> tuple[Vocabulary, TextSettings, str]:
+    """Find the words and the labels of documents; a model's own come first.
+
+    Also return the settings with the language of the texts, and a note on it.
+    """
+    label_counts, feature_counts = Counter[str](), Counter[str]()
+    n_characters = 20 * settings.max_words * settings.windows  # that are read of a text
+
+    def count() -> Iterator[tuple[int, str]]:
+        for each in examples:
+            label_counts.update(each.labels)
+            feature_counts.update(each.features)
+            yield sampling_rank(each.id, each.text), each.text[:n_characters]
+
+    # The documents with the lowest hashes are an even sample that does not depend on their order.
+    texts = [text for _, text in nsmallest(settings.vocabulary_documents, count())]
+    ranked = sorted(feature_counts.items(), key=lambda item: (-item[1], item[0]))
+    frequent = [name for name, n in ranked if n >= settings.min_count][: settings.max_features]
+    if known is not None:
+        encoder = known.encoder
+        if known.adds_words and type(encoder) is TextEncoder:  # those of a transformer are fixed
+            words = rank_words(texts, settings.min_count, settings.language)
+            tokenizer = extend_tokenizer(encoder, words, frequent, settings)
+            encoder = replace(encoder, tokenizer=tokenizer)
+        labels = known.labels.extend(label_counts, keeps_counts=not known.adds_words)
+        return Vocabulary(encoder, labels), settings, ""
+    settings, language = settle_language(texts, settings)
+    if settings.tokenizer == WORDS:
+        tokenizer = learn_tokenizer(texts, frequent, settings)
+        encoder = TextEncoder(tokenizer, settings.max_words, settings.windows)
+    else:
+        encoder = pretrained_encoder(settings)
+    labels = LabelVocabulary.from_counts(label_counts)
+    return Vocabulary(encoder, labels), settings, language.describe()
+
+
+def _encode(
+    examples: Iterable[Example],
+    vocabulary: Vocabulary,
+    label_ids: dict[str, int],
+    windows: Counter[int],
+) -> Iterator[EncodedBatch]:
+    """Yield batches of documents with their ids, and count the windows that their texts fill.
+
+    The tokenizer runs in a thread of its own. Labels without an id get the next one.
+    """
+    encoder = vocabulary.encoder
+
+    def tokenize(batch: list[Example]) -> tuple[list[Example], list[Encoding]]:
+        texts = [example.text for example in batch]
+        return batch, encoder.tokenize(texts, partial(name_example, batch))
+
+    for batch, encodings in prefetch(tokenize, batched(examples, BATCH), n_ahead=2):
+        windows.update(encoder.count_windows(encodings))
+        tokens = encoder.pack(encodings, [example.features for example in batch])
+        labels = Ragged.from_lists(
+            [
+                sorted(label_ids.setdefault(label, len(label_ids)) for label in example.labels)
+                for example in batch
+            ]
+        )
+        yield batch, tokens, labels, encode_unknown(batch, vocabulary.labels.index)

@@ -137,10 +137,11 @@ def locked(target: Path, wait: bool = True, way_out: str = "") -> Iterator[None]
     from filelock import FileLock, Timeout
 
     target = target.resolve()
-    file = _lock_of(target)
+    file = _hidden(target, "lock")
     lock = FileLock(file, timeout=0, thread_local=False)
     with explain_failed_write(target):
         target.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()  # where no file can be made, the lock would seem to be held
         try:
             lock.acquire()
         except Timeout:
@@ -159,13 +160,9 @@ def locked(target: Path, wait: bool = True, way_out: str = "") -> Iterator[None]
         lock.release()
 
 
-def _lock_of(target: Path) -> Path:
-    return target.with_name(f".{target.name}.lock")
-
-
 def was_left(target: Path) -> bool:
     """Return whether a process that held the lock of `target` was killed, or holds it still."""
-    return _lock_of(target.resolve()).exists() and os.access(target.parent, os.W_OK)
+    return _hidden(target.resolve(), "lock").exists() and os.access(target.parent, os.W_OK)
 
 
 def _name_holder(lock: Path) -> str:
@@ -215,7 +212,7 @@ def seal_file(file: Path) -> dict[str, Any]:
 
 def recovered(target: Path) -> Path:
     """Return `target`, restored first if a killed process left it under its temporary name."""
-    previous = _previous(target.resolve())
+    previous = _hidden(target.resolve(), "previous")
     if previous.is_dir() and not target.exists():
         with suppress(FileNotFoundError):  # another reader restored it first
             previous.rename(target)
@@ -258,7 +255,7 @@ def _exchange(temporary: Path, target: Path) -> None:
 
     A reader may restore the old folder (`recovered`) between the two renames: then try again.
     """
-    previous = _previous(target)
+    previous = _hidden(target, "previous")
     for _ in range(MAX_TRIES):
         if target.exists():
             shutil.rmtree(previous, ignore_errors=True)
@@ -311,12 +308,12 @@ def _host() -> str:
 
 
 def _beside(target: Path) -> Path:
-    token = f"setrnn-{_host()}-{os.getpid()}-{secrets.token_hex(4)}"
-    return target.with_name(f".{target.name}.{token}")
+    """Return a new temporary name beside `target`."""
+    return _hidden(target, f"setrnn-{_host()}-{os.getpid()}-{secrets.token_hex(4)}")
 
 
-def _previous(target: Path) -> Path:
-    return target.with_name(f".{target.name}.previous")
+def _hidden(target: Path, ending: str) -> Path:
+    return target.with_name(f".{target.name}.{ending}")
 
 
 def select_prefix(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:

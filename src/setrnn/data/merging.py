@@ -13,10 +13,9 @@ from functools import partial
 
 import numpy as np
 
-from setrnn.data.cache import Source
+from setrnn.data.cache import Source, Stream
 from setrnn.data.example import Example, Hashes, hash_texts, text_hash
 from setrnn.data.hierarchy import Hierarchy
-from setrnn.data.preparing import Stream
 from setrnn.data.read import BadRows, Dataset
 from setrnn.data.read.lines import file_stem
 from setrnn.data.splits import MIN_VALID, VALID_SHARE, choose_parts

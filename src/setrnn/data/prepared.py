@@ -15,18 +15,18 @@ test that train lacks has an id after the others: see `unseen_labels`.
 A damaged folder is refused before anything is learned from it. Opening it checks the size of every
 file and, up to HASHED_BYTES, its hash; opening a split checks that all ids are in range.
 
-`preparing` makes the folder.
+`cache` makes the folder.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -35,11 +35,10 @@ from setrnn.config import TextSettings, from_dict, settings_hash
 from setrnn.data.disk import seal_file
 from setrnn.data.example import Example, Hashes, hash_texts
 from setrnn.data.hierarchy import Hierarchy, list_open
-from setrnn.data.labels import LabelVocabulary, distinct_sets
+from setrnn.data.labels import ALL_OTHERS, LabelVocabulary, distinct_sets, mark_unknown
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.subwords import load_text_encoder
 from setrnn.data.text.words import TextEncoder
-from setrnn.data.unknown import ALL_OTHERS, mark_unknown
 from setrnn.errors import DataError
 
 FORMAT = 7
@@ -47,6 +46,8 @@ DESCRIPTION_FILE, HASHES_FILE = "prepared.json", "text_hashes.bin"
 HIERARCHY = "hierarchy"
 UNLABELLED = "unlabelled"  # a split of texts without labels, for a student
 HASHED_BYTES = 1 << 30  # a larger folder is hashed only on request: about a second per GiB
+# Documents, and the rows of their tokens, their labels and their unknown labels, if there are any.
+EncodedBatch: TypeAlias = tuple[Sequence[Example], Ragged, Ragged, Ragged | None]
 AGAIN = "Remove the folder and prepare the data again: setrnn data prepare DATA."
 
 
@@ -114,7 +115,8 @@ class Prepared:
         self.description = description = _read_description(folder)
         self._checked: set[str] = set()  # splits whose ids are known to be in range
         n_bytes = sum(seal["bytes"] for seal in description["files"].values())
-        self._refuse_damage(lambda name: n_bytes <= HASHED_BYTES or name.endswith(".json"))
+        hashes_all = n_bytes <= HASHED_BYTES
+        self._refuse_damage(hashes_all)
         self.name: str = description["name"]
         self.splits: list[str] = list(description["n_documents"])
         self.text_settings = from_dict(TextSettings, description["text"])
@@ -126,16 +128,18 @@ class Prepared:
 
     def check(self) -> None:
         """Raise DataError if any file is not as it was written, however large the folder."""
-        self._refuse_damage(lambda name: True)
+        self._refuse_damage(True)
         for name in self.splits:
             self.split(name)
 
-    def _refuse_damage(self, is_hashed: Callable[[str], bool]) -> None:
+    def _refuse_damage(self, hashes_all: bool) -> None:
+        """Raise if a file has another size, or another hash: JSON files are always hashed."""
         for name, seal in self.description["files"].items():
             file = self.folder / name
             try:
                 is_whole = file.stat().st_size == seal["bytes"]
-                is_whole = is_whole and (not is_hashed(name) or seal_file(file) == seal)
+                if is_whole and (hashes_all or name.endswith(".json")):
+                    is_whole = seal_file(file) == seal
             except OSError as error:
                 raise _damaged(self.folder, name, f"cannot be read: {error.strerror}") from error
             if not is_whole:
@@ -203,51 +207,30 @@ class Prepared:
         return PreparedSplit(rows["token"], rows["label"], rows["id"], hashes, unknown)
 
 
-class SplitWriter:
-    """Appends documents to the files of one split; a context manager."""
-
-    def __init__(self, folder: Path, n_tokens: int) -> None:
-        folder.mkdir()
-        self.n_documents = 0
-        self._dtypes = _choose_dtypes(n_tokens)
-        self._ends = dict.fromkeys(self._dtypes, 0)
-        self._open = ExitStack()
-
-        def create(name: str) -> BinaryIO:
-            return self._open.enter_context((folder / name).open("wb"))
-
-        self._hashes = create(HASHES_FILE)
-        self._values = {kind: create(f"{kind}s.bin") for kind in self._dtypes}
-        self._offsets = {kind: create(f"{kind}_offsets.bin") for kind in self._dtypes}
-        for file in self._offsets.values():
-            file.write(bytes(8))  # the first row begins at 0
-
-    def __enter__(self) -> SplitWriter:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._open.close()
-
-    def append(
-        self,
-        examples: Sequence[Example],
-        tokens: Ragged,
-        labels: Ragged,
-        unknown: Ragged | None = None,
-    ) -> None:
-        """Write a batch of documents."""
-        rows = {
-            "token": tokens,
-            "label": labels,
-            "id": Ragged.from_lists([each.id.encode() for each in examples], np.uint8),
-            "unknown": unknown or Ragged.from_lists([()] * len(examples)),
-        }
-        for kind, each in rows.items():
-            self._values[kind].write(each.values.astype(self._dtypes[kind]).tobytes())
-            self._offsets[kind].write((self._ends[kind] + each.offsets[1:]).tobytes())
-            self._ends[kind] += len(each.values)
-        self._hashes.write(hash_texts(each.text for each in examples).tobytes())
-        self.n_documents += len(examples)
+def write_split(folder: Path, n_tokens: int, batches: Iterable[EncodedBatch]) -> int:
+    """Write the files of one split into a new folder; return the number of its documents."""
+    folder.mkdir()
+    dtypes, n_documents = _choose_dtypes(n_tokens), 0
+    ends = dict.fromkeys(dtypes, 0)
+    with ExitStack() as stack:
+        names = [HASHES_FILE, *(f"{kind}{end}.bin" for kind in dtypes for end in ("s", "_offsets"))]
+        files = {name: stack.enter_context((folder / name).open("wb")) for name in names}
+        for kind in dtypes:
+            files[f"{kind}_offsets.bin"].write(bytes(8))  # the first row begins at 0
+        for examples, tokens, labels, unknown in batches:
+            rows = {
+                "token": tokens,
+                "label": labels,
+                "id": Ragged.from_lists([each.id.encode() for each in examples], np.uint8),
+                "unknown": unknown or Ragged.from_lists([()] * len(examples)),
+            }
+            for kind, each in rows.items():
+                files[f"{kind}s.bin"].write(each.values.astype(dtypes[kind]).tobytes())
+                files[f"{kind}_offsets.bin"].write((ends[kind] + each.offsets[1:]).tobytes())
+                ends[kind] += len(each.values)
+            files[HASHES_FILE].write(hash_texts(each.text for each in examples).tobytes())
+            n_documents += len(examples)
+    return n_documents
 
 
 def _choose_dtypes(n_tokens: int) -> dict[str, type[np.generic]]:

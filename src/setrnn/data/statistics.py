@@ -6,26 +6,18 @@ import re
 import unicodedata
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from setrnn.data.example import Example, Hashes, sampling_rank, string_hash, text_hash
-from setrnn.data.streaming import batched
-from setrnn.data.text.languages import (
-    MAX_CHARACTERS,
-    MAX_TEXTS,
-    FoundLanguage,
-    detect_language,
-)
+from setrnn.data.text.languages import MAX_CHARACTERS, MAX_TEXTS, FoundLanguage, detect_language
 from setrnn.errors import count_of, list_some
 
 N_NAMES_SHOWN = 8  # labels in a warning
-DOCUMENTS_AT_ONCE = 4_096
 TRAIN = "train"
 
 _WORD = re.compile(r"[^\W_]+[+#]*")  # C, C++ and C# are three
@@ -170,11 +162,10 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
     lengths = array("q")
     texts, label_sets, ids = bytearray(), bytearray(), bytearray()  # hashes of 8 bytes each
     n_with_features = n_incomplete = n_empty = 0
-    sample: list[tuple[int, str]] = []
-    for batch in batched(examples, DOCUMENTS_AT_ONCE):
-        ranked = ((sampling_rank(each.id, each.text), each.text[:MAX_CHARACTERS]) for each in batch)
-        sample = nsmallest(MAX_TEXTS, chain(sample, ranked))
-        for example in batch:
+
+    def count() -> Iterator[tuple[int, str]]:
+        nonlocal texts, label_sets, ids, n_with_features, n_incomplete, n_empty
+        for example in examples:
             words = example.text.split()
             lengths.append(len(words))
             if words:
@@ -186,6 +177,9 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
             n_with_features += bool(example.features)
             n_incomplete += example.is_incomplete
             n_empty += not (example.labels or example.is_incomplete)
+            yield sampling_rank(example.id, example.text), example.text[:MAX_CHARACTERS]
+
+    sample = [text for _, text in nsmallest(MAX_TEXTS, count())]
     n_words, n_documents = np.array(lengths), len(lengths)
     some = n_words if n_documents else np.zeros(1, dtype=np.int64)
     median, most = np.percentile(some, [50, 95], method="inverted_cdf")
@@ -209,7 +203,7 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
         n_repeated_ids=len(id_hashes) - len(np.unique(id_hashes)),
         n_incomplete=n_incomplete,
     )
-    return _Counted(statistics, text_hashes, set_hashes, [text for _, text in sample])
+    return _Counted(statistics, text_hashes, set_hashes, sample)
 
 
 def find_twins(label_counts: Mapping[str, int]) -> dict[str, str]:

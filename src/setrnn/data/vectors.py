@@ -27,7 +27,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.read.lines import numbered_lines
 from setrnn.data.text.words import SPECIAL_TOKENS, UNKNOWN, split_words
 from setrnn.errors import ConfigError, DataError, MissingExtraError
-from setrnn.progress import OnProgress, Progress, ignore_progress, log
+from setrnn.progress import OnProgress, ignore_progress, log, show_step
 
 FORMAT = 5  # raised when the same settings give other vectors
 DOCUMENTS_AT_ONCE = 5_000
@@ -49,7 +49,6 @@ MAX_LINE_BYTES = 1 << 20  # of a file of vectors
 
 Vectors: TypeAlias = npt.NDArray[np.float32]
 Mask: TypeAlias = npt.NDArray[np.bool_]
-Report: TypeAlias = Callable[[str, float], None]  # what is being done, and the share that is done
 
 
 def word_vectors(
@@ -61,15 +60,12 @@ def word_vectors(
     """
     if settings.source == "none":
         raise ConfigError("vectors.source is 'none': there are no word vectors to make.")
-
-    def report(detail: str, share: float) -> None:
-        on_progress(Progress("word vectors", share, 1.0, unit="", detail=detail))
-
     file = vectors_file(prepared, settings)
     if not file.is_file():
         with locked(file):
             if not file.is_file():  # another process may have made them meanwhile
-                vectors = SOURCES.get(settings.source, _read)(prepared, settings, report)
+                with show_step("word vectors", Path(settings.source).name, on_progress, ""):
+                    vectors = SOURCES.get(settings.source, _read)(prepared, settings)
                 with whole_file(file) as stream:
                     np.savez(stream, vectors=vectors)
     try:
@@ -121,14 +117,14 @@ def _words_and_tags(prepared: Prepared) -> Iterator[tuple[Ragged, Ragged]]:
         )
 
 
-def _factorize(prepared: Prepared, settings: VectorSettings, report: Report) -> Vectors:
+def _factorize(prepared: Prepared, settings: VectorSettings) -> Vectors:
     """Return U sqrt(S) of the positive pointwise mutual information of words and tags.
 
     The information of rare pairs is discounted: it is mostly chance.
     """
     from sklearn.utils.extmath import randomized_svd
 
-    counts = _count_pairs(prepared, settings.window, report)
+    counts = _count_pairs(prepared, settings.window)
     row_totals = np.asarray(counts.sum(1), dtype=np.float32)
     contexts = np.asarray(counts.sum(0), dtype=np.float32) ** SMOOTHING
     contexts /= max(contexts.sum(), 1e-12)
@@ -147,7 +143,6 @@ def _factorize(prepared: Prepared, settings: VectorSettings, report: Report) -> 
     is_seen = np.diff(counts.indptr) > 0
     n_found = min(settings.dimensions, len(row_totals))
     if is_seen.any():
-        report("factorizing counts", 0.5)
         with threadpool_limits(1):  # one order of sums, hence one result
             U, S, _ = randomized_svd(
                 counts, n_found, n_iter=POWER_ITERATIONS, random_state=settings.seed % 2**32
@@ -156,11 +151,10 @@ def _factorize(prepared: Prepared, settings: VectorSettings, report: Report) -> 
         vectors[is_seen] = 0
         vectors[is_seen, :n_found] = found * (SPREAD / max(float(found.std()), 1e-12))
     vectors[0] = 0
-    report("factorizing counts", 1.0)
     return vectors
 
 
-def _count_pairs(prepared: Prepared, window: int, report: Report) -> scipy.sparse.csr_array:
+def _count_pairs(prepared: Prepared, window: int) -> scipy.sparse.csr_array:
     """Count how often words stand near each other, and tags with words and with each other.
 
     The weight of two words falls linearly with their distance. A document's tags share the weight
@@ -169,7 +163,6 @@ def _count_pairs(prepared: Prepared, window: int, report: Report) -> scipy.spars
     shape = (_n_rows(prepared), _n_rows(prepared))
     total = scipy.sparse.csr_array(shape, dtype=np.float32)
     threshold = 0.0
-    report("counting words", 0.0)
     for words, tags in _words_and_tags(prepared):
         document = words.row_numbers
         pairs = [np.flatnonzero(document[d:] == document[:-d]) for d in range(1, window + 1)]
@@ -191,7 +184,7 @@ def _count_pairs(prepared: Prepared, window: int, report: Report) -> scipy.spars
     return scipy.sparse.csr_array(total + total.T)
 
 
-def _learn(prepared: Prepared, settings: VectorSettings, report: Report) -> Vectors:
+def _learn(prepared: Prepared, settings: VectorSettings) -> Vectors:
     """Train skip-gram with negative sampling on the training documents.
 
     It uses one thread: two took a third less time, but the result then differs between runs.
@@ -216,7 +209,6 @@ def _learn(prepared: Prepared, settings: VectorSettings, report: Report) -> Vect
         seed=settings.seed % 2**32,
         workers=1,
     )
-    report("word2vec", 0.0)
     names = list(map(str, range(shape[0])))
     sentences = [
         [names[row] for row in sentence]
@@ -227,7 +219,6 @@ def _learn(prepared: Prepared, settings: VectorSettings, report: Report) -> Vect
         model.build_vocab(sentences)
         model.train(sentences, total_examples=len(sentences), epochs=settings.epochs)
         vectors[list(map(int, model.wv.index_to_key))] = model.wv.vectors
-    report("word2vec", 1.0)
     return vectors
 
 
@@ -252,18 +243,17 @@ def weave(words: Ragged, tags: Ragged, random: np.random.Generator) -> Ragged:
 
 
 # What learns vectors from the documents; any other source is a file.
-SOURCES: dict[str, Callable[[Prepared, VectorSettings, Report], Vectors]] = {
+SOURCES: dict[str, Callable[[Prepared, VectorSettings], Vectors]] = {
     "ppmi": _factorize,
     "word2vec": _learn,
 }
 
 
-def _read(prepared: Prepared, settings: VectorSettings, report: Report) -> Vectors:
+def _read(prepared: Prepared, settings: VectorSettings) -> Vectors:
     """Read the vectors of words from a file; compose those that it lacks."""
     encoder, n_special = prepared.encoder, len(SPECIAL_TOKENS)
     rows = {word: row for row, word in enumerate(encoder.tokens[: encoder.n_words])}
     file = Path(settings.source).expanduser()
-    report(f"reading {file.name}", 0.0)
     vectors, is_found = _read_file(file, rows, settings.dimensions)
     is_word = is_found[n_special:]
     if not is_word.any():
@@ -275,7 +265,6 @@ def _read(prepared: Prepared, settings: VectorSettings, report: Report) -> Vecto
     vectors[:n_special][~is_found[:n_special]] = vectors[n_special:][is_word].mean(0)
     vectors[0] = 0
     is_found[:n_special] = True
-    report(f"reading {file.name}", 1.0)
     return compose_vectors(prepared, vectors, ~is_found)
 
 

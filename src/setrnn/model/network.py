@@ -20,9 +20,9 @@ from torch.nn.functional import pad
 
 from setrnn.config import Config, ModelSettings, TextSettings
 from setrnn.data.batches import Batch
+from setrnn.data.cache import Vocabulary
 from setrnn.data.disk import select_prefix
 from setrnn.data.prepared import Prepared
-from setrnn.data.preparing import Vocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.subwords import SubwordEncoder
 from setrnn.data.vectors import compose_vectors

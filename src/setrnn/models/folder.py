@@ -39,8 +39,7 @@ from setrnn.data.disk import (
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.prepared import HIERARCHY
-from setrnn.data.text.joint import join_encoders
-from setrnn.data.text.subwords import load_text_encoder
+from setrnn.data.text.subwords import join_encoders, load_text_encoder
 from setrnn.data.text.words import TextEncoder
 from setrnn.errors import ConfigError, ModelError
 

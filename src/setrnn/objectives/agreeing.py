@@ -2,7 +2,7 @@
 
 A set agrees if it contains all given labels and no absent one. Each objective has its own log p of
 a set; what is maximised is log of the sum of p(set) w(set) over the sets that agree, where the
-weight of a set is 1 unless labels are forgotten (`setrnn.data.unknown`).
+weight of a set is 1 unless labels are forgotten (`setrnn.data.labels`).
 
 - Independent labels: exactly, label by label.
 - All others: over the sets that a search for completions finds, each by the objective itself.

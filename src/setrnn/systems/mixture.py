@@ -15,7 +15,7 @@ import numpy.typing as npt
 from setrnn.config import Config, MixtureConfig
 from setrnn.data.disk import select_prefix
 from setrnn.data.ragged import Ragged
-from setrnn.data.text.joint import split_rows
+from setrnn.data.text.subwords import split_rows
 from setrnn.methods import METHODS, Method
 from setrnn.systems.candidates import (
     Bools,

@@ -19,10 +19,10 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from setrnn.config import Config, load_config
+from setrnn.data.cache import prepare
 from setrnn.data.disk import private_folder
 from setrnn.data.example import Example
 from setrnn.data.hierarchy import Hierarchy
-from setrnn.data.preparing import prepare
 from setrnn.data.read import make_hierarchy
 from setrnn.data.splits import choose_parts
 from setrnn.errors import ConfigError, DataError

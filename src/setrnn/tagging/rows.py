@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,21 @@ def write_predictions(
     with whole_file(Path(path)) as file:
         for line in json_rows(examples, found):
             file.write(line.encode())
+
+
+def write_rows(
+    rows: Iterable[Mapping[str, Any]], path: str | Path, separator: str = ";", *, mark: bool = False
+) -> None:
+    """Write rows, whole or not at all: as CSV or Parquet by the suffix, or as JSON Lines.
+
+    The other arguments are those of `write_table`.
+    """
+    if is_table(path):
+        write_table(rows, path, separator, mark=mark)
+        return
+    with whole_file(Path(path)) as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False, default=str).encode() + b"\n")
 
 
 def write_predicted_tasks(

@@ -16,9 +16,9 @@ from torch.nn.utils import clip_grad_norm_
 
 from setrnn.config import Config, TrainingSettings
 from setrnn.data.batches import Batch, TrainingDocuments, training_batches
+from setrnn.data.labels import Incomplete
 from setrnn.data.prepared import Prepared
 from setrnn.data.streaming import prefetch
-from setrnn.data.unknown import Incomplete
 from setrnn.errors import explain_full_gpu
 from setrnn.methods import Method
 from setrnn.metrics import is_better

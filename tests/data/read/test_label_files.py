@@ -3,13 +3,7 @@
 import pytest
 
 from reading import read
-from setrnn.data.read import (
-    BadRows,
-    make_hierarchy,
-    open_dataset,
-    read_hierarchy,
-    read_label_map,
-)
+from setrnn.data.read import BadRows, make_hierarchy, open_dataset, read_hierarchy, read_label_map
 from setrnn.data.read.label_files import save_label_map
 from setrnn.data.statistics import dataset_statistics
 from setrnn.errors import DataError

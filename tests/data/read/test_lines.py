@@ -36,11 +36,6 @@ def test_a_named_encoding_leaves_utf_8_as_it_is(tmp_path):
     assert read_bytes(tmp_path, mixed, encoding="latin-1")[-1].text == "Müller"
 
 
-def test_half_a_character_at_the_end_is_one_line(tmp_path):
-    with pytest.raises(DataError, match=r"train\.csv cannot be decoded"):
-        read_bytes(tmp_path, TABLE.encode("utf-16")[:-1])
-
-
 def test_a_long_line_of_utf_16_is_a_bad_row(tmp_path):
     content = (TABLE + "c," + "é" * 500 + ",z\n").encode("utf-16")
     with pytest.raises(BadRowError, match="line 4: is longer than 100 bytes"):

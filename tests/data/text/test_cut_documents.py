@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setrnn.config import TextSettings
+from setrnn.data.cache import prepare
 from setrnn.data.example import Example
-from setrnn.data.preparing import prepare
 from setrnn.data.text.alignment import read_text
 from setrnn.data.text.notes import describe_cut_documents, note_texts
 from setrnn.data.text.subwords import SubwordEncoder, load_text_encoder

@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from setrnn.config import TextSettings
-from setrnn.data.text.joint import join_encoders
 from setrnn.data.text.notes import EMPTY, NOTHING_READ, note_texts
-from setrnn.data.text.subwords import SubwordEncoder
+from setrnn.data.text.subwords import SubwordEncoder, join_encoders
 from setrnn.data.text.words import TextEncoder, learn_tokenizer
 from tiny_transformers import tiny_tokenizer
 

@@ -4,16 +4,24 @@ from functools import partial
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from setrnn.config import Config, EncoderSettings, TextSettings
 from setrnn.data.cache import Source, prepared_path
+from setrnn.data.ragged import Ragged
 from setrnn.data.text.subwords import (
+    JointEncoder,
     SubwordEncoder,
     check_same_tokenizer,
+    join_encoders,
+    join_rows,
     load_text_encoder,
     pretrained_encoder,
+    split_rows,
 )
+from setrnn.data.text.words import TextEncoder, learn_tokenizer
 from setrnn.errors import DataError, MissingExtraError, ModelError
 from tiny_transformers import minilm, tiny_tokenizer
 
@@ -143,3 +151,41 @@ def test_minilm_reads_as_its_own_library_does():
     texts = ["Deep learning for multi-label text.", "", "graph neural networks " * 30]
     expected = theirs(texts, truncation=True, max_length=20)["input_ids"]
     assert [row.tolist() for row in encoder.encode(texts)] == expected
+
+
+ROW = st.lists(st.integers(0, 9), max_size=4)
+APPLES = ["red apple", "red car", "", "a green car"]
+
+
+def make_encoder(texts, max_words=10):
+    return TextEncoder(learn_tokenizer(texts, [], TextSettings(min_count=1)), max_words)
+
+
+@given(st.lists(st.tuples(ROW, ROW, ROW), max_size=6), st.randoms())
+def test_rows_that_are_joined_and_taken_in_any_order_are_split_again(documents, random):
+    parts = [Ragged.from_lists([row[part] for row in documents]) for part in range(3)]
+    order = list(range(len(documents)))
+    random.shuffle(order)
+    rows = np.array(order, dtype=np.int64)
+    for part, found in zip(parts, split_rows(join_rows(parts).take(rows), 3), strict=True):
+        assert [row.tolist() for row in found] == [part[row].tolist() for row in order]
+
+
+def test_a_joint_encoder_reads_with_each_tokenizer():
+    one, other = make_encoder(APPLES[:2]), make_encoder(APPLES, max_words=1)
+    both = join_encoders([one, other])
+    assert isinstance(both, JointEncoder)
+    for encoder, found in zip(both.parts, split_rows(both.encode(APPLES), 2), strict=True):
+        assert [row.tolist() for row in found] == [row.tolist() for row in encoder.encode(APPLES)]
+    assert both.n_tokens == max(one.n_tokens, other.n_tokens)
+
+
+def test_encoders_are_the_same_if_they_give_the_same_ids():
+    one, other = make_encoder(APPLES), make_encoder(APPLES)
+    assert one.is_same(other)
+    assert not one.is_same(make_encoder(APPLES, max_words=3))
+    assert not one.is_same(make_encoder(APPLES[:2]))
+    assert join_encoders([one, make_encoder(APPLES[:2])]).is_same(
+        join_encoders([other, make_encoder(APPLES[:2])])
+    )
+    assert not one.is_same(join_encoders([one, make_encoder(APPLES[:2])]))

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from setrnn.config import ClassicalSettings, Config, ModelSettings, TextSettings
+from setrnn.data.cache import prepare
 from setrnn.data.example import Example
-from setrnn.data.preparing import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.errors import SetRNNError
 from setrnn.methods import METHODS

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 import torch
 
 from setrnn.config import ClassicalSettings
+from setrnn.data.labels import Incomplete
 from setrnn.data.ragged import Ragged
-from setrnn.data.unknown import Incomplete
 from setrnn.errors import DataError
 from setrnn.systems.classical.br import SupportInference
 from setrnn.systems.classical.logistic import Problem, to_torch

@@ -8,8 +8,8 @@ import pytest
 
 import setrnn
 from setrnn.config import TextSettings, load_config
+from setrnn.data.cache import prepare
 from setrnn.data.prepared import UNLABELLED
-from setrnn.data.preparing import prepare
 from setrnn.data.read import write_examples
 from setrnn.errors import ConfigError, DataError, ModelError, StoppedError
 from setrnn.systems.candidates import SetCandidates

@@ -6,7 +6,7 @@ import pytest
 
 import setrnn
 from setrnn.config import Config, TextSettings, load_config
-from setrnn.data.preparing import prepare
+from setrnn.data.cache import prepare
 from setrnn.errors import ConfigError, DataError, ModelError, StoppedError
 from setrnn.tagging.learn import data
 from setrnn.tagging.learn.data import (

@@ -19,8 +19,7 @@ from setrnn.data.read.lines import (
     numbered_lines,
     numbered_records,
 )
-from setrnn.data.read.reader import BadRows, Format, ReadOptions, Split, find_files
-from setrnn.data.read.row import read_rows
+from setrnn.data.read.reader import BadRows, Format, ReadOptions, Split, find_files, read_rows
 from setrnn.errors import DataError, shown
 
 # RCV1-v2 (Lewis et al. 2004): the test split is those of the four `pt` files that a folder holds.
@@ -126,8 +125,8 @@ def find_reuters(place: Path, options: ReadOptions) -> dict[str, Split]:
     The ModApte split: train and test are the documents with that LEWISSPLIT and TOPICS="YES"; a
     document may still have no topics. Each split is read from all files.
     """
-    found = [place] if place.name.endswith(SGML) else place.glob(f"reut2-*{SGML}")
-    files = tuple(sorted(path for path in found if path.is_file()))
+    found = [place] if place.is_file() else sorted(place.glob(f"reut2-*{SGML}"))
+    files = tuple(path for path in found if path.is_file())
     return {
         split: Split(files, partial(_read_reuters, files, split.upper(), options))
         for split in (("train", "test") if files else ())

@@ -19,8 +19,7 @@ from setrnn.data.example import Example, rename_labels
 from setrnn.data.prepared import is_prepared
 from setrnn.data.read import corpora, delimited, huggingface, jsonl, label_studio, parquet
 from setrnn.data.read.lines import decode, file_errors, file_stem, numbered_lines
-from setrnn.data.read.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split
-from setrnn.data.read.row import read_rows
+from setrnn.data.read.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split, read_rows
 from setrnn.errors import DataError, list_some, nearest_name, printable
 
 # Each is tried on a file or folder, in this order.
@@ -211,9 +210,11 @@ def _check_place(path: Path, place: str) -> None:
 def _find_splits(path: Path, options: ReadOptions, reader: str | None) -> dict[str, Split]:
     """Collect the splits of every format; raise if two formats hold the same split."""
     if reader is not None:
-        return READERS[reader].find(path, options, is_named=True)
+        return READERS[reader].find(path, options)
     found: dict[str, Split] = {}
     for format_ in READERS.values():
+        if path.is_file() and not format_.fits(path):
+            continue
         for part, split in format_.find(path, options).items():
             if part in found:
                 raise DataError(
@@ -225,18 +226,15 @@ def _find_splits(path: Path, options: ReadOptions, reader: str | None) -> dict[s
 
 
 def _find_tables(folder: Path, reader: str | None) -> list[Path]:
-    """Return the files of a folder that have a suffix of a format; hidden ones are not."""
-    suffixes = _list_suffixes(READERS.values() if reader is None else [READERS[reader]])
+    """Return the files of a folder that a format reads whatever their names; not hidden ones."""
+    formats = [READERS[reader]] if reader else READERS.values()
     return sorted(
         path
         for path in folder.iterdir()
-        if path.name.lower().endswith(suffixes) and path.name[0] != "." and path.is_file()
+        if any(each.fits(path) and not each.fixed_names for each in formats)
+        and path.name[0] != "."
+        and path.is_file()
     )
-
-
-def _list_suffixes(formats: Iterable[Format]) -> tuple[str, ...]:
-    """Return the suffixes of files that may have any name."""
-    return tuple(chain(*(each.suffixes for each in formats if not each.fixed_names)))
 
 
 def _join_datasets(datasets: Sequence[Dataset]) -> dict[str, Split]:
@@ -246,8 +244,7 @@ def _join_datasets(datasets: Sequence[Dataset]) -> dict[str, Split]:
     are joined into train.
     """
     places = [Path(dataset.place) for dataset in datasets]
-    stems = [file_stem(place) for place in places]
-    are_files = all(place.is_file() for place in places)
+    stems, are_files = [*map(file_stem, places)], all(place.is_file() for place in places)
     are_parts = "train" in stems and all(stem in SPLIT_NAMES for stem in stems)
     parts: dict[str, list[Split]] = {}
     for stem, dataset in zip(stems, datasets, strict=True):
@@ -316,8 +313,9 @@ def _nothing_found(path: Path, reader: str | None) -> DataError:
             f"or name its format with --format: {', '.join(with_suffix)}."
         )
     fixed_names = [each.fixed_names for each in READERS.values() if each.fixed_names]
+    suffixes = chain(*(each.suffixes for each in READERS.values() if not each.fixed_names))
     return DataError(
         f"{path} holds no documents: looked for train, valid and test with "
-        f"{', '.join(_list_suffixes(READERS.values()))}, and for {', '.join(fixed_names)}. "
+        f"{', '.join(suffixes)}, and for {', '.join(fixed_names)}. "
         "Add train.jsonl."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import csv
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, count, islice
@@ -14,8 +14,14 @@ from typing import TypeAlias
 
 from setrnn.data.example import Example
 from setrnn.data.read.lines import RowProblem, check_length, decode, file_stem, numbered_lines
-from setrnn.data.read.reader import BadRows, Format, ReadOptions
-from setrnn.data.read.row import check_columns, example_maker, read_rows
+from setrnn.data.read.reader import (
+    BadRows,
+    Format,
+    ReadOptions,
+    check_columns,
+    example_maker,
+    read_rows,
+)
 from setrnn.errors import DataError, count_of
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -78,8 +84,8 @@ def read_cells(path: Path, options: ReadOptions) -> Rows:
     # The csv module has one limit for all its readers (131,072 at first): only raise it.
     csv.field_size_limit(max(csv.field_size_limit(), min(max_bytes, 2**31 - 1)))
     lines = numbered_lines(path, max_bytes, options.encoding)
-    first = deque(islice(lines, N_LINES))
-    delimiter = _choose_delimiter(first, path, options)
+    first = list(islice(lines, N_LINES))
+    delimiter, is_named = choose_delimiter([line for _, line in first], path, options)
     taken: list[int] = []  # the lines of a row
     undecoded: list[RowProblem] = []  # of these lines
 
@@ -95,7 +101,8 @@ def read_cells(path: Path, options: ReadOptions) -> Rows:
             return entry[1].replace(b"\0", b"?").decode(errors="replace")
 
     # After an error, the reader begins a new row: `map` continues, as a generator would not.
-    reader = csv.reader(map(take_line, chain(first, lines)), delimiter=delimiter, strict=True)
+    whole = chain(first[1:] if is_named else first, lines)
+    reader = csv.reader(map(take_line, whole), delimiter=delimiter, strict=True)
     while True:
         taken.clear()
         undecoded.clear()
@@ -119,16 +126,17 @@ def read_cells(path: Path, options: ReadOptions) -> Rows:
             yield taken[0], problem or cells
 
 
-def _choose_delimiter(first: deque[tuple[int, bytes]], path: Path, options: ReadOptions) -> str:
-    """Find the delimiter in the first lines; a line that names it is removed."""
-    lines = [line.decode(errors="replace") for _, line in first]
-    # A spreadsheet may write the delimiter above the header, as in `sep=;`.
+def choose_delimiter(first: list[bytes], path: Path, options: ReadOptions) -> tuple[str, bool]:
+    """Return the delimiter of a table, and whether a line above the header names it: `sep=;`.
+
+    Spreadsheets write such a line. Otherwise the delimiter is found in the first lines.
+    """
+    lines = [line.decode(errors="replace") for line in first]
     if lines and (named := _SPREADSHEET_HINT.match(lines[0])):
-        first.popleft()
-        return named[1]
+        return named[1], True
     wanted = {*options.text_fields, options.labels_field, options.id_field}
     is_tsv = path.name.lower().removesuffix(".gz").endswith(".tsv")
-    return find_delimiter(lines, wanted, "\t" if is_tsv else ",")
+    return find_delimiter(lines, wanted, "\t" if is_tsv else ","), False
 
 
 def _advise(error: csv.Error) -> str:
@@ -153,7 +161,10 @@ def find_delimiter(lines: Sequence[str], wanted: Collection[str], usual: str = "
     """
 
     def rate(delimiter: str) -> tuple[int, bool, int]:
-        rows = _split(lines, delimiter)
+        try:
+            rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
+        except csv.Error:
+            rows = []
         if not rows:
             return 0, False, 0
         header = {cell.strip() for cell in rows[0]}
@@ -163,13 +174,6 @@ def find_delimiter(lines: Sequence[str], wanted: Collection[str], usual: str = "
         return len(header.intersection(wanted)), is_regular, n_cells
 
     return max(dict.fromkeys([usual, *DELIMITERS]), key=rate)
-
-
-def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    try:
-        return [row for row in csv.reader(lines, delimiter=delimiter) if row]
-    except csv.Error:
-        return []
 
 
 def split_cell(cell: str, separator: str) -> list[str]:

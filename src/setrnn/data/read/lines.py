@@ -6,7 +6,7 @@ import codecs
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import cast
@@ -85,6 +85,18 @@ def check_length(n_bytes: int, max_bytes: int) -> None:
     """Raise RowProblem if a row is too long."""
     if n_bytes > max_bytes:
         raise too_long(max_bytes)
+
+
+def check_characters(values: Sequence[str]) -> None:
+    """Raise if a string holds NUL or cannot be written as UTF-8 (a lone surrogate)."""
+    whole = "\n".join(values)  # to check one string is much faster
+    try:
+        if "\0" not in whole and (whole.isascii() or whole.encode()):
+            return
+        problem = "a NUL character (\\u0000)"
+    except UnicodeEncodeError as error:
+        problem = f"half a character (\\u{ord(whole[error.start]):04x}), which UTF-8 cannot write"
+    raise RowProblem(f"holds {problem}. Remove it, or write the whole surrogate pair.")
 
 
 def too_long(max_bytes: int) -> RowProblem:

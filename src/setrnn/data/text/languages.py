@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
@@ -21,15 +21,6 @@ MIN_EVIDENCE = 0.08  # of the words, that are stop words of a language: see `_we
 MAX_OTHERS = 0.25  # stop words of another language only, per stop word of the language
 FEW_WORDS = 200  # of these, a language that is not clear is taken as English
 _WORD = re.compile(r"[^\W\d_]+")
-
-
-@dataclass(frozen=True)
-class StopWordList:
-    """The stop words of a language."""
-
-    name: str
-    code: str  # ISO 639-1
-    words: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -53,16 +44,18 @@ class FoundLanguage:
         return f"{self.language.capitalize()}{why}: its stop words are removed."
 
 
-@cache
-def read_lists() -> dict[str, StopWordList]:
-    """Return the lists of all languages, by name."""
-    found = {}
+def _read_rows() -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the name and the code (ISO 639-1) of each language, and its stop words."""
     for line in LISTS_FILE.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
-            head, words = line.split(":", 1)
-            name, code = head.split()
-            found[name] = StopWordList(name, code, frozenset(words.split()))
-    return found
+            names, words = line.split(":", 1)
+            yield names.split(), words.split()
+
+
+@cache
+def read_lists() -> dict[str, frozenset[str]]:
+    """Return the stop words of all languages, by name."""
+    return {name: frozenset(words) for (name, _), words in _read_rows()}
 
 
 def find_language(name: str) -> str:
@@ -76,9 +69,10 @@ def find_language(name: str) -> str:
     return names[name.lower()]
 
 
+@cache
 def _names() -> dict[str, str]:
     """Return the names of the languages with a list, by name and by code."""
-    return {key: each.name for each in read_lists().values() for key in (each.name, each.code)}
+    return {key: names[0] for names, _ in _read_rows() for key in names}
 
 
 def detect_language(texts: Iterable[str]) -> FoundLanguage:
@@ -87,7 +81,7 @@ def detect_language(texts: Iterable[str]) -> FoundLanguage:
     for text in islice(texts, MAX_TEXTS):
         counts.update(_WORD.findall(normalize("NFC", text[:MAX_CHARACTERS]).lower()))
     n_words = counts.total()
-    evidence = {name: _weigh(counts, each.words) for name, each in read_lists().items()}
+    evidence = {name: _weigh(counts, words) for name, words in read_lists().items()}
     best = max(evidence, key=lambda name: evidence[name])
     if evidence[best] < MIN_EVIDENCE * n_words or not n_words:
         if n_words < FEW_WORDS and all(word.isascii() for word in counts):
@@ -110,7 +104,7 @@ def _weigh(counts: Counter[str], words: Set[str]) -> int:
 def _list_others(counts: Counter[str], best: str, own: int) -> list[str]:
     """Return the languages that have many stop words which are not also those of the best one."""
     lists = read_lists()
-    found = {name: _weigh(counts, lists[name].words - lists[best].words) for name in lists}
+    found = {name: _weigh(counts, lists[name] - lists[best]) for name in lists}
     others = [name for name in found if found[name] > MAX_OTHERS * own]
     return sorted(others, key=lambda name: -found[name])
 
@@ -140,7 +134,7 @@ def read_stop_words(name: str, language: str = AUTO) -> set[str]:
         # The parts of "it's", "don't", "we'll", "I've" and "you're" around the apostrophe.
         return set(ENGLISH_STOP_WORDS) | {"s", "t", "ll", "ve", "re", "don", "doesn", "isn", "didn"}
     if chosen in read_lists():
-        return set(read_lists()[chosen].words)
+        return set(read_lists()[chosen])
     try:
         return set(Path(name).read_text(encoding="utf-8").lower().split())
     except (OSError, UnicodeDecodeError) as error:

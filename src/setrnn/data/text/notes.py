@@ -11,8 +11,7 @@ import numpy as np
 
 from setrnn.config import WORDS, TextSettings
 from setrnn.data.ragged import Ragged
-from setrnn.data.text.joint import split_rows
-from setrnn.data.text.subwords import SubwordEncoder
+from setrnn.data.text.subwords import SubwordEncoder, split_rows
 from setrnn.data.text.words import UNKNOWN, TextEncoder
 
 MAX_UNKNOWN = 0.5  # of the words of a text, without a note

@@ -1,9 +1,14 @@
-"""Turn texts into subword ids by the tokenizer of a pretrained encoder.
+"""Turn texts into subword ids by the tokenizer of a pretrained encoder, or of several at once.
 
 The tokenizer cuts a text into windows and adds its special tokens to each. A row has the windows of
 a document one after the other; all but the last are full. Features follow the text as if they were
 words of it.
+
+A mixture may have members with different tokenizers. Everything between the texts and the system
+handles one row per document, which holds the ids of each tokenizer; the system splits it again.
 """
+
+# n documents, P tokenizers
 
 from __future__ import annotations
 
@@ -18,11 +23,19 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 from tokenizers import Encoding, Tokenizer
 
 from setrnn.config import WORDS, Config, TextSettings
 from setrnn.data.ragged import Ragged
-from setrnn.data.text.words import TextEncoder, break_runs, read_tokenizer, run_tokenizer
+from setrnn.data.text.words import (
+    NUMBERED,
+    NameText,
+    TextEncoder,
+    break_runs,
+    read_tokenizer,
+    run_tokenizer,
+)
 from setrnn.errors import DataError, MissingExtraError, ModelError
 
 TOKENIZER_FILE = "tokenizer.json"
@@ -115,9 +128,8 @@ class SubwordEncoder(TextEncoder):
 
 def load_text_encoder(file: Path, settings: TextSettings) -> TextEncoder:
     """Read the tokenizer of a prepared folder or a model."""
-    if settings.tokenizer == WORDS:
-        return TextEncoder.load(file, settings.max_words, settings.windows)
-    return SubwordEncoder.load(file, settings.max_tokens, settings.windows)
+    kind = TextEncoder if settings.tokenizer == WORDS else SubwordEncoder
+    return kind.load(file, settings.window, settings.windows)
 
 
 def pretrained_encoder(settings: TextSettings) -> SubwordEncoder:
@@ -227,3 +239,77 @@ def check_same_tokenizer(place: Path, config: Config, own: TextEncoder) -> None:
             f"{place} was prepared with another tokenizer than that of {config.encoder.path}. "
             "Give the data itself, or prepare it with the same --set encoder.path."
         )
+
+
+@dataclass(frozen=True)
+class JointEncoder(TextEncoder):
+    """Turns documents into rows: the number of ids of each tokenizer, then their ids.
+
+    The tokenizer and the lengths are those of the first one.
+    """
+
+    encoders: tuple[TextEncoder, ...] = ()
+
+    @property
+    def parts(self) -> tuple[TextEncoder, ...]:
+        """The encoder of each tokenizer."""
+        return self.encoders
+
+    @cached_property
+    def n_tokens(self) -> int:
+        """The most ids that a tokenizer has."""
+        return max(each.n_tokens for each in self.encoders)
+
+    def encode(
+        self,
+        texts: Sequence[str],
+        features: Sequence[Sequence[str]] = (),
+        name: NameText = NUMBERED,
+    ) -> Ragged:
+        """Return one row per document."""
+        return join_rows([each.encode(texts, features, name) for each in self.encoders])
+
+    def is_same(self, other: TextEncoder) -> bool:
+        """Return whether another encoder gives the same ids."""
+        pairs = zip(self.parts, other.parts, strict=False)
+        return len(self.parts) == len(other.parts) and all(a.is_same(b) for a, b in pairs)
+
+
+def join_encoders(encoders: Sequence[TextEncoder]) -> TextEncoder:
+    """Return an encoder of several tokenizers; of one, the encoder itself."""
+    first = encoders[0]
+    if len(encoders) == 1:
+        return first
+    return JointEncoder(first.tokenizer, first.max_words, first.windows, tuple(encoders))
+
+
+def join_rows(parts: Sequence[Ragged]) -> Ragged:
+    """Join the rows of several tokenizers.
+
+    Example:
+        >>> words, subwords = Ragged.from_lists([[7, 8], []]), Ragged.from_lists([[3], [4, 5, 6]])
+        >>> joined = join_rows([words, subwords])
+        >>> joined[0].tolist(), joined[1].tolist()
+        ([2, 1, 7, 8, 3], [0, 3, 4, 5, 6])
+        >>> [part.padded().tolist() for part in split_rows(joined, 2)]
+        [[[7, 8], [-1, -1]], [[3, -1, -1], [4, 5, 6]]]
+    """
+    lengths = np.stack([each.lengths for each in parts], axis=1)  # (n, P)
+    joined = Ragged.from_lengths(
+        lengths.astype(np.int32).ravel(), np.full(len(lengths), len(parts))
+    )
+    for each in parts:
+        joined = joined.append(each)
+    return joined
+
+
+def split_rows(tokens: Ragged, n_parts: int) -> list[Ragged]:
+    """Return the rows of each tokenizer; those of one tokenizer are not joined."""
+    if n_parts == 1:
+        return [tokens]
+    starts = np.asarray(tokens.offsets[:-1])
+    lengths = np.asarray(tokens.values)[starts[:, None] + np.arange(n_parts)].astype(np.int64)
+    ends = starts[:, None] + n_parts + lengths.cumsum(axis=1)  # (n, P)
+    return [
+        tokens.spans(end - length, length) for end, length in zip(ends.T, lengths.T, strict=True)
+    ]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.config import MAX_BEAM_WIDTH
-from setrnn.data.unknown import Incomplete
+from setrnn.data.labels import Incomplete
 from setrnn.systems.candidates import (
     Bools,
     Floats,

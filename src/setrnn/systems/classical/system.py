@@ -14,9 +14,9 @@ import numpy.typing as npt
 import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.config import ClassicalSettings, Config
+from setrnn.data.labels import Incomplete
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.data.unknown import Incomplete
 from setrnn.methods import Method
 from setrnn.progress import OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, SetCandidates

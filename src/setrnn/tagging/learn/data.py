@@ -13,12 +13,12 @@ import numpy as np
 from setrnn.config import AUTO, WORDS, Config, find_changes, load_config, read_changes
 from setrnn.data.cache import Source, open_prepared, read_source
 from setrnn.data.hierarchy import describe_fit
+from setrnn.data.labels import ESTIMATED, estimate_forgotten, mark_only_given
 from setrnn.data.prepared import Prepared
 from setrnn.data.read import make_hierarchy
 from setrnn.data.read.label_files import Parents
 from setrnn.data.text.languages import find_language
 from setrnn.data.text.notes import describe_cut_documents
-from setrnn.data.unknown import ESTIMATED, estimate_forgotten, mark_only_given
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import find_measure

@@ -15,7 +15,7 @@ from setrnn.data.example import Hashes, join_hashes
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
-from setrnn.data.text.joint import join_encoders, join_rows, split_rows
+from setrnn.data.text.subwords import join_encoders, join_rows, split_rows
 from setrnn.data.text.words import TextEncoder
 from setrnn.errors import ConfigError, DataError, list_some
 from setrnn.models.card import note_training

@@ -16,13 +16,12 @@ import numpy as np
 
 from setrnn.config import Config, TrainingSettings, from_dict, read_changes, to_dict
 from setrnn.data.batches import TrainingDocuments
-from setrnn.data.cache import cache_folder
+from setrnn.data.cache import Vocabulary, cache_folder, prepare
 from setrnn.data.disk import explain_failed_write, temporary_folder
+from setrnn.data.labels import Incomplete
 from setrnn.data.merging import Merged, merge
 from setrnn.data.prepared import Prepared
-from setrnn.data.preparing import Vocabulary, prepare
 from setrnn.data.ragged import even_rows
-from setrnn.data.unknown import Incomplete
 from setrnn.errors import ConfigError
 from setrnn.methods import find_method
 from setrnn.metrics import evaluate_label_sets
