@@ -23,10 +23,10 @@ from torch.nn.functional import pad
 
 from setrnn.config import ClassicalSettings, Config, ModelSettings, SearchSettings, TextSettings
 from setrnn.data.batches import Batch, make_batch
+from setrnn.data.cache import prepare
 from setrnn.data.example import Example
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.prepared import Prepared
-from setrnn.data.preparing import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.data.read import READERS, BadRows, Format, ReadOptions
 from setrnn.errors import SetRNNError
