@@ -180,11 +180,13 @@ def test_a_reader_that_breaks_a_promise_is_named_with_it(tmp_path):
     once = READERS["csv"].find(place, checks.ReadOptions())["train"].read(checks.BadRows())
     documents = [Example("train-1", "one", ("x",))]
     everything = Format(finder=lambda *_: READERS["csv"].find(place, checks.ReadOptions()))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BrokenPromiseError, match=r"the parts \[\]"):
+        checks.check_reader(READERS["jsonl"], tmp_path / "empty", documents)
     for reader, expected, promise in (
         (READERS["csv"], [Example("train-1", "two", ("x",))], "it finds train, and reads"),
         (Format((".csv",), lambda *_: once), documents, "side by side"),
         (everything, documents, "no files of other formats"),
-        (READERS["jsonl"], documents, r"the parts \[\]"),
     ):
         with pytest.raises(BrokenPromiseError, match=promise):
             checks.check_reader(reader, place, expected)
