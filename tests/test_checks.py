@@ -8,10 +8,9 @@ import pytest
 import torch
 
 from setrnn import checks
-from setrnn.checks import BrokenPromiseError
 from setrnn.data.example import Example
 from setrnn.data.read import READERS, Format
-from setrnn.errors import SetRNNError
+from setrnn.errors import BrokenPromiseError, SetRNNError
 from setrnn.methods import METHODS
 from setrnn.model.decoders import DECODERS
 from setrnn.model.encoders import GRUEncoder
@@ -190,4 +189,5 @@ def test_a_reader_that_breaks_a_promise_is_named_with_it(tmp_path):
     ):
         with pytest.raises(BrokenPromiseError, match=promise):
             checks.check_reader(reader, place, expected)
-    assert issubclass(BrokenPromiseError, SetRNNError | AssertionError)
+    assert issubclass(BrokenPromiseError, SetRNNError)
+    assert issubclass(BrokenPromiseError, AssertionError)

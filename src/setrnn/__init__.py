@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from setrnn.data.prepared import Prepared
     from setrnn.data.read import ReadOptions, open_dataset, read_hierarchy
     from setrnn.errors import (
+        BrokenPromiseError,
         BusyError,
         ConfigError,
         DataError,
@@ -98,9 +99,11 @@ _HOMES = {
     "BusyError": "setrnn.errors",
     "ModelError": "setrnn.errors",
     "TrainingError": "setrnn.errors",
+    "BrokenPromiseError": "setrnn.errors",
 }
 
 __all__ = [
+    "BrokenPromiseError",
     "BusyError",
     "ChosenDocument",
     "ComparisonResult",

@@ -29,7 +29,7 @@ from setrnn.data.labels import LabelVocabulary
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.read import READERS, BadRows, Format, ReadOptions
-from setrnn.errors import SetRNNError
+from setrnn.errors import BrokenPromiseError
 from setrnn.methods import METHODS, Method
 from setrnn.model.decoders import DECODERS, find_decoder
 from setrnn.model.encoders import ENCODERS, GRUEncoder
@@ -75,17 +75,15 @@ CONFIG = Config(
 )
 
 
-class BrokenPromiseError(SetRNNError, AssertionError):
-    """A part that does not do what its protocol promises."""
-
-
 def check_system(method: Method) -> None:
     """Check the system of a method: the probabilities of all sets, its candidates and marginals.
 
     A network has random weights, any other system is trained on a small corpus.
 
     Example:
-        >>> check_system(METHODS["br"])
+        >>> import setrnn
+        >>> from setrnn.methods import METHODS
+        >>> setrnn.checks.check_system(METHODS["br"])
     """
     part, tokens = f"the system of method '{method.name}'", Ragged.from_lists(TEXTS)
     with _promise(part, "set_log_probs gives each set its probability; those of all sets sum to 1"):
@@ -124,7 +122,9 @@ def check_objective(objective: Objective, decoder: str = "rnn") -> None:
     """Check an objective with a decoder that it trains, a name in `DECODERS`.
 
     Example:
-        >>> check_objective(OBJECTIVES["best-order"])
+        >>> import setrnn
+        >>> from setrnn.objectives import OBJECTIVES
+        >>> setrnn.checks.check_objective(OBJECTIVES["best-order"])
     """
     part, network = _name("objective", objective, OBJECTIVES), _make_network(find_decoder(decoder))
 
@@ -137,11 +137,12 @@ def check_objective(objective: Objective, decoder: str = "rnn") -> None:
     if isinstance(objective, OrderObjective):
         with _promise(part, "it scores orders of the set, at least one, at most as many as asked"):
             encoding = network.encode(_batch())
-            orders = objective.choose_orders(network.decoder, encoding, _label_sets(), 5)
-            for row, n, labels in zip(orders.labels, orders.n_orders, LABEL_SETS, strict=True):
-                _require(1 <= n <= 5, f"{n} orders of {labels}")
-                for order in row[: int(n), : len(labels)].tolist():
-                    _require(sorted(order) == [*labels], f"{order} for {labels}")
+            for most in (1, 5, 30):
+                found = objective.choose_orders(network.decoder, encoding, _label_sets(), most)
+                for row, n, labels in zip(found.labels, found.n_orders, LABEL_SETS, strict=True):
+                    _require(1 <= n <= most, f"{n} orders of {labels}")
+                    for order in row[: int(n), : len(labels)].tolist():
+                        _require(sorted(order) == [*labels], f"{order} for {labels}")
     everything = range(B)
     with _promise(part, "it gives one finite value per set, the same for the same seed"):
         together = value(everything)
@@ -166,7 +167,9 @@ def check_decoder(decoder: type[AnyDecoder]) -> None:
     """Check a decoder; if it emits labels one by one, by scoring all sequences.
 
     Example:
-        >>> check_decoder(DECODERS["rnn"])
+        >>> import setrnn
+        >>> from setrnn.model.decoders import DECODERS
+        >>> setrnn.checks.check_decoder(DECODERS["rnn"])
     """
     part, orders = _name("decoder", decoder, DECODERS), _label_sets(SEQUENCES).labels  # (65, S)
 
@@ -223,7 +226,9 @@ def check_encoder(encoder: type[Encoder], config: Config = CONFIG) -> None:
     """Check an encoder that is built from a small corpus, with the settings that it needs.
 
     Example:
-        >>> check_encoder(ENCODERS["gru"])
+        >>> import setrnn
+        >>> from setrnn.model.encoders import ENCODERS
+        >>> setrnn.checks.check_encoder(ENCODERS["gru"])
     """
     part = _name("encoder", encoder, ENCODERS)
     with _promise(part, "from_data builds it, and a vector per label"):
@@ -262,7 +267,9 @@ def check_rule(rule: Rule) -> None:
     """Check a prediction rule: what it chooses are sets, within all limits, the best by its `rate`.
 
     Example:
-        >>> check_rule(RULES["f1"])
+        >>> import setrnn
+        >>> from setrnn.systems.rules import RULES
+        >>> setrnn.checks.check_rule(RULES["f1"])
     """
     part, vocabulary = _name("rule", rule, RULES), LabelVocabulary(tuple("abcd"), (4, 3, 2, 1))
     probs = np.random.default_rng(3).dirichlet(np.full(2**L, 0.3), 20) + 1e-9
@@ -306,10 +313,12 @@ def check_reader(reader: Format, place: Path, documents: Sequence[Example]) -> N
     r"""Check a reader on a file, folder or address that holds documents in its format, as train.
 
     Example:
-        >>> with TemporaryDirectory() as folder:
-        ...     file = Path(folder) / "train.csv"
-        ...     _ = file.write_text("id,text,labels\n1,Rates rise,money;bank\n")
-        ...     check_reader(READERS["csv"], file, [Example("1", "Rates rise", ("money", "bank"))])
+        >>> import setrnn, tempfile
+        >>> from setrnn.data.read import READERS
+        >>> file = Path(tempfile.mkdtemp()) / "train.csv"
+        >>> _ = file.write_text("id,text,labels\n1,Rates rise,money;bank\n")
+        >>> wanted = [setrnn.Example("1", "Rates rise", ("money", "bank"))]
+        >>> setrnn.checks.check_reader(READERS["csv"], file, wanted)
     """
     part = _name("reader", reader, READERS)
     with _promise(part, "it finds train, and reads its documents again, also side by side"):

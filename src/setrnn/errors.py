@@ -64,6 +64,10 @@ class StoppedError(SetRNNError):
     """Work that was stopped on request, after saving its state."""
 
 
+class BrokenPromiseError(SetRNNError, AssertionError):
+    """A part that does not do what its protocol promises: see `setrnn.checks`."""
+
+
 class MissingExtraError(SetRNNError):
     """An optional library that is not installed."""
 

@@ -87,18 +87,6 @@ def test_exact_objectives_are_the_log_probability_of_the_set(objective):
 
 @EVERY_OBJECTIVE
 @EVERY_DECODER
-@pytest.mark.parametrize("n_orders", [1, 5, 12, 30])
-def test_the_orders_are_orders_of_the_set_and_at_most_as_many_as_asked(
-    objective, decoder, n_orders
-):
-    chosen = orders_of(objective, *encoded(decoder), LABEL_SETS, n_orders)
-    for labels, orders in zip(LABEL_SETS, chosen, strict=True):
-        assert 1 <= len(orders) <= n_orders
-        assert all(sorted(order) == list(labels) for order in orders)
-
-
-@EVERY_OBJECTIVE
-@EVERY_DECODER
 @pytest.mark.parametrize("n_orders", [1, 5, 30])
 def test_no_objective_exceeds_the_probability_of_the_set(objective, decoder, n_orders):
     decoder, encoding = encoded(decoder)
