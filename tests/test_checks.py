@@ -160,6 +160,7 @@ class ForgetsWeights(BinaryRelevance):
 @pytest.mark.parametrize(
     ("system", "promise"),
     [
+        (object, "trained with a Config"),
         (HalfProbable, "of all sets sum to 1"),
         (OtherCandidates, "candidates are the sets that fit"),
         (ForgetsWhatIsKnown, "candidates are the sets that fit"),

@@ -86,8 +86,9 @@ def check_system(method: Method) -> None:
         >>> setrnn.checks.check_system(METHODS["br"])
     """
     part, tokens = f"the system of method '{method.name}'", Ragged.from_lists(TEXTS)
-    with _promise(part, "set_log_probs gives each set its probability; those of all sets sum to 1"):
+    with _promise(part, "its class is found by the name of its method, and trained with a Config"):
         system = _make_system(method)
+    with _promise(part, "set_log_probs gives each set its probability; those of all sets sum to 1"):
         sets = np.broadcast_to(EVERY_SET, (B, *EVERY_SET.shape))
         probs = np.exp(system.set_log_probs(tokens, sets))
         _same(probs.sum(axis=1), np.ones(B))
