@@ -1,10 +1,15 @@
 """Build the wheel and the source archive, and try them in clean environments.
 
     python tools/check_release.py [--out dist] [--pythons python3.10 python3.13] [--oldest]
+    python tools/check_release.py --resolve 3.10 3.11 3.12 3.13 3.14
 
 Each environment installs the wheel (the first one the source archive) with constraints.txt, then
 trains, predicts and shows a model with the installed command. --oldest installs the oldest versions
 that pyproject.toml claims instead, for the first Python. Needs `build` and `twine`.
+
+--resolve installs nothing: it finds a wheel of every dependency under constraints.txt for each
+version of Python, also of the extras; dev has those of word2vec and ray where they have wheels.
+Needs `uv`.
 """
 
 from __future__ import annotations
@@ -38,7 +43,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     parser.add_argument("--pythons", nargs="+", default=[sys.executable])
     parser.add_argument("--oldest", action="store_true")
+    parser.add_argument("--resolve", nargs="+", default=[], metavar="VERSION")
     chosen = parser.parse_args()
+    if chosen.resolve:
+        sys.exit(1 if [version for version in chosen.resolve if not resolve(version)] else 0)
     source, wheel = build(chosen.out)
     pins = list_oldest() if chosen.oldest else None
     failed = []
@@ -51,6 +59,21 @@ def main() -> None:
             failed.append(python)
             print(f"{python}: FAILED: {error}\n{(error.stdout or '')[-3000:]}")
     sys.exit(1 if failed else 0)
+
+
+def resolve(version: str) -> bool:
+    """Return whether all dependencies and extras have wheels for a version of Python."""
+    pins = ("--constraint", ROOT / "constraints.txt", "--python-version", version)
+    extras = [word for extra in ("serve", "hf", "docs", "dev") for word in ("--extra", extra)]
+    options = (*extras, "--only-binary", ":all:", "--quiet")
+    command = (sys.executable, "-m", "uv", "pip", "compile", ROOT / "pyproject.toml")
+    try:
+        found = run(*command, *options, *pins).count("==")
+    except subprocess.CalledProcessError as error:
+        print(f"Python {version}: FAILED: {error.stdout[-1000:]}")
+        return False
+    print(f"Python {version}: {found} wheels")
+    return True
 
 
 def build(out: Path) -> tuple[Path, Path]:
