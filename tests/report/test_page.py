@@ -41,6 +41,14 @@ def test_ids_are_unique_and_links_lead_somewhere(outline, built):
     assert all((built.page.parent / link).is_file() for link in outer)
 
 
+def test_the_page_opens_with_the_answer_and_the_best_system(page, built):
+    start = " ".join(page[page.index('id="answer"') :].split())
+    assert escape(" ".join(built.answer[1:])) in start
+    scores = [row[1].value for row in built.systems.cells if row[1].value is not None]
+    assert scores == sorted(scores, reverse=True)
+    assert built.systems.cells[0][0].text in built.answer[0]
+
+
 def test_nothing_is_fetched(page, outline):
     assert "default-src 'none'" in page
     assert not [tag for tag, found in outline.tags if {"src", "srcset"} & set(found)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -84,11 +84,11 @@ def build_report(
         study = _read(folder, damage.append)
     with step("tables"):
         findings = find(study)
-        by_measure = f"{MEASURES[MEASURE]} (rule f1)"
-        tables = [
-            each.sorted_by(by_measure) if each.name == MAIN and each.rows else each
-            for each in (*make_tables(study), findings_table(findings))
-        ]
+        tables = [*make_tables(study), findings_table(findings)]
+        on_page = (*tables, sequences_table(study))  # which has texts: it is on the page alone
+        shown = {each.name: each for each in on_page if each.rows}
+        if MAIN in shown:
+            shown[MAIN] = shown[MAIN].sorted_by(f"{MEASURES[MEASURE]} (rule f1)")
     with step("figures"):
         figures = draw_figures(study)
     caveats = [*damage, *list_caveats(study)]
@@ -103,7 +103,6 @@ def build_report(
     files |= {f"figures/{figure.name}.svg": figure.svg for figure in figures}
     files[SUMMARY] = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
     answer = write_answer(study)
-    shown = [*tables, sequences_table(study)]  # which has texts: it is on the page alone
     files[PAGE] = _render_page(study, answer, caveats, shown, figures, sorted(files))
     with whole_folder(target) as temporary:
         for name, text in files.items():
@@ -114,7 +113,7 @@ def build_report(
         page=target / PAGE,
         files=tuple(target / name for name in files),
         answer=answer,
-        systems=next((each for each in tables if each.name == MAIN and study.systems), None),
+        systems=shown.get(MAIN) if study.systems else None,
         findings=findings,
         caveats=tuple(caveats),
         drift=drift,
@@ -125,12 +124,11 @@ def _render_page(
     study: Study,
     answer: Sequence[str],
     caveats: Sequence[str],
-    tables: Sequence[Table],
+    tables: Mapping[str, Table],
     figures: Sequence[Figure],
     files: Sequence[str],
 ) -> str:
     """Return the page: the answer on one screen, all else folded; it links to `files` beside it."""
-    shown = {table.name: table for table in tables if table.rows}
     return render(
         "report.html",
         title=f"Systems compared on {study.comparison.data}",
@@ -138,7 +136,7 @@ def _render_page(
         version=__version__,
         answer=answer,
         caveats=caveats,
-        tables=shown,
+        tables=tables,
         figures={figure.name: figure for figure in figures},
         # The texts of a figure were escaped when it was drawn.
         drawings={figure.name: Markup(in_page_colours(figure.svg)) for figure in figures},
