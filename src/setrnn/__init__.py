@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from setrnn import scorers
     from setrnn.comparison.compare import ComparisonResult, compare
-    from setrnn.data.cache import Source
+    from setrnn.data.cache import CachedData, Source, clear_cache, list_cache
     from setrnn.data.example import Example
     from setrnn.data.hierarchy import Hierarchy
     from setrnn.data.prepared import Prepared
@@ -78,6 +78,9 @@ _HOMES = {
     "Limits": "setrnn.systems.limits",
     "Example": "setrnn.data.example",
     "Source": "setrnn.data.cache",
+    "CachedData": "setrnn.data.cache",
+    "list_cache": "setrnn.data.cache",
+    "clear_cache": "setrnn.data.cache",
     "ReadOptions": "setrnn.data.read",
     "Hierarchy": "setrnn.data.hierarchy",
     "read_hierarchy": "setrnn.data.read",
@@ -97,6 +100,7 @@ _HOMES = {
 
 __all__ = [
     "BusyError",
+    "CachedData",
     "ChosenDocument",
     "ComparisonResult",
     "Completion",
@@ -122,12 +126,14 @@ __all__ = [
     "build_report",
     "calibrate",
     "choose",
+    "clear_cache",
     "compare",
     "describe_model",
     "distil",
     "draw_reliability",
     "evaluate",
     "evaluate_rules",
+    "list_cache",
     "load",
     "mix",
     "open_dataset",

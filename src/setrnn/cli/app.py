@@ -40,6 +40,7 @@ COMMANDS = {
     "report": "Make the report of a comparison again from its records: one page, tables and "
     "figures.",
     "serve": "Serve models: an HTTP API, and a page to tag with.",
+    "cache": "List the prepared data and word vectors in the cache, or remove them.",
     "methods": "List the systems: what each is for, what it maximises in training, how it "
     "predicts.",
 }

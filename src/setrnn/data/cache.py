@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -12,8 +13,10 @@ from pathlib import Path
 from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
 from setrnn.data.disk import (
     file_hash,
+    is_temporary,
     locked,
     recovered,
+    remove_folder,
     remove_leftovers,
     temporary_folder,
     was_left,
@@ -36,7 +39,7 @@ from setrnn.data.read.reader import OnBadRow
 from setrnn.data.splits import MAX_SHARE, MIN_VALID, SEED, VALID_SHARE, with_valid
 from setrnn.data.text.languages import read_stop_words
 from setrnn.data.text.subwords import pretrained_encoder
-from setrnn.errors import DataError
+from setrnn.errors import BusyError, DataError
 from setrnn.progress import OnProgress, ignore_progress, log, watch
 
 CACHE_VARIABLE = "SETRNN_CACHE"
@@ -153,6 +156,8 @@ def open_prepared(
             remove_leftovers(target.parent)  # copies of texts
             if not is_prepared(recovered(target)):
                 return _prepare(source, dataset, settings, target, on_progress)
+    with suppress(OSError):  # it may be read-only
+        os.utime(target)  # the last use, for list_cache
     return Prepared(target)
 
 
@@ -224,6 +229,62 @@ def cache_folder() -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "setrnn"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "setrnn"
+
+
+@dataclass(frozen=True)
+class CachedData:
+    """Prepared data in the cache, with the word vectors learned from it."""
+
+    folder: Path
+    n_documents: int | None  # None if it is damaged, or of another version
+    n_vectors: int  # files of word vectors
+    n_bytes: int  # of all files
+    last_used: float  # seconds since 1970
+
+
+def list_cache() -> list[CachedData]:
+    """List the prepared data in the cache, what was used last first.
+
+    Example:
+        >>> import setrnn
+        >>> prepared = setrnn.prepare("newsroom")
+        >>> cached = setrnn.list_cache()[0]
+        >>> cached.folder == prepared.folder, cached.n_documents
+        (True, 6000)
+    """
+    place = cache_folder()
+    folders = [each for each in place.iterdir() if is_prepared(each)] if place.is_dir() else []
+    found = []
+    for folder in folders:
+        if is_temporary(folder.name):  # another process is writing or removing it
+            continue
+        files = {file.name: file.stat() for file in folder.iterdir()}
+        n_documents = None
+        with suppress(DataError):
+            n_documents = sum(Prepared(folder).description["n_documents"].values())
+        n_vectors = sum(name.endswith(".npz") for name in files)
+        n_bytes = sum(each.st_size for each in files.values())
+        last_used = folder.stat().st_mtime
+        found.append(CachedData(folder, n_documents, n_vectors, n_bytes, last_used))
+    return sorted(found, key=lambda each: -each.last_used)
+
+
+def clear_cache() -> list[CachedData]:
+    """Remove the prepared data in the cache, and return what was removed.
+
+    What another process is writing stays. Nothing else in the folder is touched.
+    """
+    removed = []
+    for each in list_cache():
+        try:
+            with locked(each.folder, wait=False):
+                remove_folder(each.folder)
+            removed.append(each)
+        except BusyError as busy:
+            log.info(f"{busy} It is kept.")
+    if cache_folder().is_dir():
+        remove_leftovers(cache_folder())
+    return removed
 
 
 def _hash_content(file: Path) -> str:

@@ -242,6 +242,14 @@ def remove_leftovers(folder: Path) -> None:
                 path.unlink()
 
 
+def remove_folder(target: Path) -> None:
+    """Remove a folder at once: a kill leaves no half of it under its name."""
+    temporary = _beside(target)
+    with explain_failed_write(target):
+        target.rename(temporary)
+        shutil.rmtree(temporary)
+
+
 def _keep_permissions(target: Path, temporary: Path) -> None:
     """Give files the permissions they had in the old folder; new ones no more than the folder."""
     if not target.exists():
