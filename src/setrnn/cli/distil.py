@@ -30,6 +30,7 @@ def distil(
     If DATA has no valid part, it is cut from train. Checkpoints, and what the teacher says about
     each text, are kept in OUT.run.
     """
+    training.refuse_replacing(out)
     with terminal_progress() as on_progress:
         student = setrnn.distil(
             teacher,

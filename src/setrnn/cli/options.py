@@ -16,6 +16,7 @@ from setrnn.data.cache import Source
 from setrnn.data.disk import check_file_place
 from setrnn.data.read import ReadOptions, make_hierarchy, read_label_map
 from setrnn.data.read.reader import OnBadRow
+from setrnn.errors import ConfigError
 
 if TYPE_CHECKING:
     from setrnn import Limits
@@ -121,7 +122,14 @@ BeamWidth = Annotated[
 AllowTrainingDocuments = Annotated[
     bool, option("Use the documents even if the model was trained on them.")
 ]
+Overwrite = Annotated[bool, option("Replace what --out names, if it exists.")]
 JsonFile = Annotated[Path | None, new_file("Also write the result to this JSON file.")]
+
+
+def refuse_replacing(out: Path, is_asked: bool) -> None:
+    """Raise if a file or model exists that nobody asked to replace, before the work."""
+    if not is_asked and (out.is_file() or (out / "config.json").is_file()):
+        raise ConfigError(f"{out} exists. Add --overwrite to replace it, or name another --out.")
 
 
 @dataclass(frozen=True)
@@ -253,10 +261,20 @@ class TrainingOptions:
         ),
     ] = False
 
+    overwrite: Overwrite = False
+
+    def refuse_replacing(self, out: Path) -> None:
+        """Raise if `out` holds a model that nobody asked to replace, or to continue."""
+        from setrnn.training.run_folder import run_folder_of  # it loads torch
+
+        is_continued = self.resume and run_folder_of(out).exists()
+        refuse_replacing(out, self.overwrite or is_continued)
+
     def arguments(self) -> dict[str, Any]:
         """Return them as the arguments of `setrnn.train` and `setrnn.distil`."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         cut_valid = not values.pop("no_valid")
+        del values["overwrite"]
         return {**values, "cut_valid": cut_valid, "settings": self.settings or []}
 
 
