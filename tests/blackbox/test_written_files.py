@@ -124,7 +124,7 @@ def test_every_output_holds_the_same_predictions(run, world):
 
 def test_a_csv_of_a_spreadsheet_stays_one(run, world):
     for name, has_mark in (("alpha.csv", True), ("beta.csv", False)):
-        run(f"predict br exports/{name} --text-field title --out o.csv")
+        run(f"predict br exports/{name} --text-field title --out o.csv --overwrite")
         assert (world / "o.csv").read_bytes().startswith(b"\xef\xbb\xbf") == has_mark
         assert b"'=SUM(2)" in (world / "o.csv").read_bytes(), "a formula is not run"
 
@@ -158,13 +158,13 @@ def test_limits_are_kept(run, world):
 def test_known_labels_are_completed_as_in_python(run, world, inputs, name):
     right, wrong = zip(*map(known, read_rows(world / "texts.jsonl")), strict=True)
     fields = "--present-field right --absent-field wrong"
-    run(f"predict pcc {name} --out o.jsonl --top 2 {fields}")
+    run(f"predict pcc {name} --out o.jsonl --overwrite --top 2 {fields}")
     expected = load(world / "pcc").complete(TEXTS, right, wrong, top=2)
     for row, found in zip(read_rows(world / "o.jsonl"), expected, strict=True):
         assert row["labels"] == list(found.labels)
         assert row["added"] == list(found.added)
         assert row["known_probability"] == pytest.approx(found.known_probability)
-    said = run("predict pcc texts.jsonl --out o.jsonl --present-field rihgt").err
+    said = run("predict pcc texts.jsonl --out o.jsonl --overwrite --present-field rihgt").err
     assert "No row has a known label" in said
 
 

@@ -28,9 +28,9 @@ def distil(
     The network is called the student. It learns from the train part of DATA and from texts without
     labels, and has the labels of DATA. The teacher may be of any kind and have another tokenizer.
     If DATA has no valid part, it is cut from train. Checkpoints, and what the teacher says about
-    each text, are kept in OUT.run.
+    each text, are in OUT.run until the model is written.
     """
-    training.refuse_replacing(out)
+    training.refuse_replacing(out, [teacher])
     with terminal_progress() as on_progress:
         student = setrnn.distil(
             teacher,

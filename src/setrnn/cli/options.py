@@ -126,9 +126,13 @@ Overwrite = Annotated[bool, option("Replace what --out names, if it exists.")]
 JsonFile = Annotated[Path | None, new_file("Also write the result to this JSON file.")]
 
 
-def refuse_replacing(out: Path, is_asked: bool) -> None:
-    """Raise if a file or model exists that nobody asked to replace, before the work."""
-    if not is_asked and (out.is_file() or (out / "config.json").is_file()):
+def refuse_replacing(out: Path, is_asked: bool, inputs: Sequence[str] = ()) -> None:
+    """Raise if a file or model exists that nobody asked to replace, before the work.
+
+    An input is refused elsewhere, in any case.
+    """
+    is_input = out.resolve() in [Path(each).resolve() for each in inputs]
+    if not (is_asked or is_input) and (out.is_file() or (out / "config.json").is_file()):
         raise ConfigError(f"{out} exists. Add --overwrite to replace it, or name another --out.")
 
 
@@ -261,14 +265,17 @@ class TrainingOptions:
         ),
     ] = False
 
+    keep_run: Annotated[
+        bool, option("Keep OUT.run, the checkpoints and members, once the model is written.")
+    ] = False
     overwrite: Overwrite = False
 
-    def refuse_replacing(self, out: Path) -> None:
+    def refuse_replacing(self, out: Path, inputs: Sequence[str] = ()) -> None:
         """Raise if `out` holds a model that nobody asked to replace, or to continue."""
         from setrnn.training.run_folder import run_folder_of  # it loads torch
 
         is_continued = self.resume and run_folder_of(out).exists()
-        refuse_replacing(out, self.overwrite or is_continued)
+        refuse_replacing(out, self.overwrite or is_continued, inputs)
 
     def arguments(self) -> dict[str, Any]:
         """Return them as the arguments of `setrnn.train` and `setrnn.distil`."""

@@ -140,7 +140,8 @@ def predict(
             )
         from setrnn.tagging.files import PARTS  # it loads torch, which the help does not need
 
-        options.refuse_replacing(Path(out), overwrite or Path(out + PARTS).exists())
+        is_begun = Path(out + PARTS).exists()
+        options.refuse_replacing(Path(out), overwrite or is_begun, source.places)
         how |= {"beam_width": beam_width, "split": split, "device": device, **many.given()}
         with terminal_progress() as on_progress:
             done = setrnn.predict_files(model, source, out, **how, on_progress=on_progress)
@@ -155,7 +156,7 @@ def predict(
         raise ConfigError(
             f"predict writes .jsonl, .csv and .parquet, not {file.suffix}. Choose another --out."
         )
-    options.refuse_replacing(file, overwrite)
+    options.refuse_replacing(file, overwrite, source.places)
     tagger = setrnn.load(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)

@@ -47,8 +47,7 @@ def update(
     shows the measures of both models on valid documents: those of OLD and NEW, or, where they have
     no valid part, the documents of OLD that MODEL was not trained on, and a tenth of NEW.
     """
-    is_model = out.resolve() == Path(model).resolve()  # which --overwrite does not allow either
-    options.refuse_replacing(out, overwrite or is_model)
+    options.refuse_replacing(out, overwrite, [model])
     with terminal_progress() as on_progress:
         tagger = setrnn.update(
             model,

@@ -62,6 +62,7 @@ from setrnn.training.run_folder import (
     mark_saved,
     only_trainer,
     read_history,
+    remove_run,
     run_folder_of,
 )
 from setrnn.training.start import TrainOptions, check_method
@@ -80,6 +81,7 @@ class Automatic:
     out: Path | None
     device: str
     resume: bool
+    keep_run: bool
     limit: float | None  # seconds
     started: float  # by `time.perf_counter`
     n_jobs: int  # networks trained at a time, each in a process of its own if there are several
@@ -125,6 +127,8 @@ class Automatic:
                 tagger = tagger.saved_to(self.out, way_out)
                 self._write_plan()
                 mark_saved(place)
+                if not self.keep_run:
+                    remove_run(place)
         return tagger
 
     def _open_data(self) -> tuple[Prepared, bool]:

@@ -41,6 +41,7 @@ from setrnn.training.run_folder import (
     has_run,
     mark_saved,
     only_trainer,
+    remove_run,
     run_folder_of,
 )
 from setrnn.training.start import TrainOptions, check_method, train_system
@@ -48,6 +49,7 @@ from setrnn.training.validation import best_constant, has_valid, validate
 
 SECONDS_ON_CPU = 600.0  # if no budget is given
 FEW_STEPS = 300  # with fewer, the default settings learn little
+TIME_IS_UP = "the time was up"
 SPREAD = 0.3  # of a measure over documents, about: a standard error is this over sqrt(n)
 
 
@@ -69,6 +71,7 @@ def train(
     device: str = "auto",
     seed: int | None = None,
     resume: bool = False,
+    keep_run: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
     """Train on documents with labels, and return the model as a tagger.
@@ -94,7 +97,7 @@ def train(
             limit otherwise.
         jobs: without a method, the networks that are trained at a time on a CPU, each in a process
             of its own; a script that asks for several needs `if __name__ == "__main__":`.
-        out: the model folder to write. Checkpoints and members are kept beside it, in OUT.run.
+        out: the model folder to write. Checkpoints and members are beside it meanwhile, in OUT.run.
         valid: a file that becomes the valid part.
         cut_valid: whether a tenth of train becomes the valid part, if there is none. Otherwise all
             documents are trained on, and nothing is chosen or calibrated on new ones.
@@ -110,6 +113,8 @@ def train(
         resume: continue the run kept in OUT.run. With a budget that is used up already, its best
             epoch becomes the model; without a method, members without a finished epoch are left
             out.
+        keep_run: whether OUT.run stays once the model is written. With a method, it stays too if
+            the budget has ended the training, which can then be continued.
         on_progress: called with the progress.
 
     Example:
@@ -136,12 +141,22 @@ def train(
         n_jobs = 1 if is_on_gpu else jobs
         with explain_stop(target):
             return Automatic(
-                source, asked, target, device, resume, seconds, started, n_jobs, on_progress
+                source,
+                asked,
+                target,
+                device,
+                resume,
+                keep_run,
+                seconds,
+                started,
+                n_jobs,
+                on_progress,
             ).train()
     options = TrainOptions(
         device,
         None if target is None or not chosen.is_network else run_folder_of(target),
         resume,
+        keep_run=keep_run,
         max_seconds=seconds,
         on_progress=on_progress,
         rule=rule_for(full.training.metric),
@@ -210,7 +225,11 @@ def train_prepared(
         before = find_calibration(out)
         tagger = tagger if out is None else _save(tagger, out, options)
         valid = open_documents(prepared, "valid")
-        return calibrate_or_warn(tagger, valid, out, before, options.on_progress)
+        tagger = calibrate_or_warn(tagger, valid, out, before, options.on_progress)
+        is_kept = options.keep_run or _why_ended(tagger.notes, config) == TIME_IS_UP
+        if options.run_folder is not None and out is not None and not is_kept:
+            remove_run(options.run_folder)
+        return tagger
 
 
 def train_uncalibrated(
@@ -299,13 +318,19 @@ def _note_best_epoch(notes: Mapping[str, Any], config: Config, options: TrainOpt
     best = notes.get("best_epoch")
     if not best:
         return
-    metric = MEASURES[config.training.metric]
-    if len(notes["epochs"]) < config.training.epochs:
-        n_epochs, patience = len(notes["epochs"]), config.training.patience
-        is_stuck = 0 < patience <= n_epochs - best
-        why = f"no better {metric} since epoch {best}" if is_stuck else "the time was up"
-        log.info(f"Stopped early, after epoch {n_epochs}: {why}.")
-    log.info(f"The model is that of epoch {best}, the best by {metric}.")
+    if why := _why_ended(notes, config):
+        log.info(f"Stopped early, after epoch {len(notes['epochs'])}: {why}.")
+    log.info(f"The model is that of epoch {best}, the best by {MEASURES[config.training.metric]}.")
+
+
+def _why_ended(notes: Mapping[str, Any], config: Config) -> str:
+    """Return why the training of a network has ended before its last epoch, or nothing."""
+    best, n_epochs = notes.get("best_epoch"), len(notes.get("epochs", ()))
+    if n_epochs >= config.training.epochs:
+        return ""
+    if best and 0 < config.training.patience <= n_epochs - best:
+        return f"no better {MEASURES[config.training.metric]} since epoch {best}"
+    return TIME_IS_UP
 
 
 @contextmanager
