@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from setrnn import __version__
 from setrnn.cli import INTERRUPTED
-from setrnn.cli.terminal import escape_controls, note, show_log
+from setrnn.cli.terminal import escape_controls, note, show_log, stderr
 from setrnn.errors import SetRNNError, StoppedError, find_memory_problem
 
 # The commands, each with the first line of its help. Each is the function (or group) of its name in
@@ -114,6 +114,9 @@ def _options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Show no notes and no bars, only warnings and errors.")
+    ] = False,
 ) -> None:
     show_log()
 
@@ -125,9 +128,11 @@ def run() -> NoReturn:
     for stream, errors in streams:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors=errors)
-    is_debugging = "--debug" in sys.argv
-    # --debug may stand anywhere
-    arguments = [each for each in sys.argv[1:] if each != "--debug"]
+    is_debugging, stderr.shows_notes = "--debug" in sys.argv, "--quiet" not in sys.argv
+    # They may stand anywhere.
+    arguments = [each for each in sys.argv[1:] if each not in ("--debug", "--quiet")]
+    if not stderr.shows_notes:
+        os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
     try:
         code = app(arguments, prog_name="setrnn", standalone_mode=False)
         sys.stdout.flush()
