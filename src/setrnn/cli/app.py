@@ -45,6 +45,19 @@ COMMANDS = {
     "predicts.",
 }
 
+HELP_ALL = "--help-all"
+# Options that --help leaves out: few people need them. All of them are in --help-all.
+RARE = {
+    *("features_field", "label_map", "encoding", "reader", "on_bad_row"),  # of data
+    *("hierarchy", "close_labels", "write_label_map", "split", "allow_training_documents"),
+    *("min_labels", "only_seen", "require", "forbid", "free", "closed"),  # of sets
+    *("beam_width", "raw", "present_field", "absent_field", "confidence"),
+    *("no_valid", "preset", "config", "jobs", "keep_run", "add"),  # of training
+    *("ray", "gpus_per_worker", "gpus_per_run", "chunk_rows"),  # of clusters
+    *("threads", "max_texts", "max_words", "max_body_bytes"),  # of the service
+    *("max_connections", "queue", "batch", "batch_ms"),
+}
+
 
 class LazyGroup(TyperGroup):
     """A group whose commands are placeholders with a name and a help line until one is needed."""
@@ -86,7 +99,18 @@ def load_command(name: str) -> Any:  # noqa: ANN401 (a click command)
         # Paragraphs are wrapped by the terminal, not where the lines of a docstring end.
         each.help = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(each.help or ""))
         clear_flags(each.get_params(typer.Context(each)))
+        if "--help" in sys.argv and HELP_ALL not in sys.argv:
+            _hide_rare(each)
     return command
+
+
+def _hide_rare(command: Any) -> None:  # noqa: ANN401
+    """Leave the options that few people need out of the help, and say where they are."""
+    rare = [each for each in command.params if each.name in RARE]
+    for each in rare:
+        each.hidden = True
+    if rare:
+        command.epilog = f"{len(rare)} more options: {HELP_ALL}"
 
 
 app = typer.Typer(
@@ -131,6 +155,7 @@ def run() -> NoReturn:
     is_debugging, stderr.shows_notes = "--debug" in sys.argv, "--quiet" not in sys.argv
     # They may stand anywhere.
     arguments = [each for each in sys.argv[1:] if each not in ("--debug", "--quiet")]
+    arguments = ["--help" if each == HELP_ALL else each for each in arguments]
     if not stderr.shows_notes:
         os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
     try:
