@@ -93,6 +93,22 @@ class Scores:
             del named["n_incomplete"]
         return named
 
+    def describe(self) -> str:
+        """Describe the measures of labels and of whole sets in a sentence, per hundred.
+
+        Example:
+            >>> scores = evaluate_label_sets([("a",), ("b", "c")], [("a",), ("b", "d")], "abcd")
+            >>> scores.describe().partition("; ")[0]
+            'Of 100 proposed labels 67 are right'
+        """
+        parts = [f"{100 * self.subset_accuracy:.0f} of 100 documents are exactly right."]
+        if self.mean_set_size:
+            parts.insert(0, f"of 100 true labels {100 * self.micro_recall:.0f} are found")
+        if self.mean_predicted_set_size:
+            parts.insert(0, f"of 100 proposed labels {100 * self.micro_precision:.0f} are right")
+        text = "; ".join(parts)
+        return text[0].upper() + text[1:]
+
 
 @dataclass(frozen=True)
 class Overlap:

@@ -17,10 +17,16 @@ WRITTEN = {
     "data info data --json info.json": ("300", "labels per document"),
     "data info exports --text-field title --labels-field listed_in --label-separator , "
     "--write-label-map map.csv": ("Likely twins",),
-    "evaluate model data --json scores.json": ("Which rule is for what", "on test of data"),
+    "evaluate model data --details --json scores.json": (
+        "Which rule is for what",
+        "on test of data",
+    ),
     "evaluate model data/test.jsonl --rule f1 --json scores.json": ("data/test.jsonl",),
-    "evaluate br data --split train": ("NOT ON NEW DOCUMENTS", "Not shown: micro-f1 and label-f1"),
-    "evaluate br data --hierarchy newsroom": ("With the labels above, in the hierarchy",),
+    "evaluate br data --split train --details": (
+        "NOT ON NEW DOCUMENTS",
+        "Not shown: micro-f1 and label-f1",
+    ),
+    "evaluate br data --hierarchy newsroom --details": ("With the labels above, in the hierarchy",),
     "evaluate br few.jsonl data/test.jsonl": ("60 documents",),
     "show model --json card.json": ("method: br", "300 documents"),
     "explain set-rnn --text goal --html page.html --json why.json": ("→", "p"),
