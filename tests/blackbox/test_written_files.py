@@ -33,7 +33,9 @@ WRITTEN = {
     "explain br --text goal --html page.html --json why.json": ("for each label", "(left out)"),
     "explain set-rnn --text goal --label football": ("The given set {football}",),
     "explain set-rnn --text goal --rule sequence": ("the set of the best sequence",),
-    "calibrate br data --target-accuracy 0.3 --json found.json --figure f.svg": ("Accept",),
+    "calibrate br data --target-accuracy 0.3 --json found.json --figure f.svg": (
+        "can be accepted",
+    ),
     "calibrate br data --target-accuracy 0.999": ("No prediction is accepted",),
     "mix pcc set-rnn --data data --out mixed": ("pcc", "set-rnn", "mixture", "Weights by rule"),
     "data choose br data --split test --n 5 --out next.jsonl": ("5 documents",),

@@ -38,22 +38,25 @@ from setrnn.tagging.tagger import Tagger, check_tagger
 from setrnn.tagging.trust import Calibration, Target
 from setrnn.tagging.trust.acceptance import (
     Acceptance,
+    AcceptedShares,
     Reliability,
     as_plain,
     check_target,
     fit_acceptance,
     fit_label_acceptance,
     label_reliability,
+    list_accepted_shares,
     reliability,
 )
-from setrnn.tagging.trust.labels import fit_label_curves
-from setrnn.tagging.trust.sets import Scaling, fit_scaling, held_out
+from setrnn.tagging.trust.labels import fit_label_curves, keep_better_curves
+from setrnn.tagging.trust.sets import Scaling, fit_scaling, held_out, keep_better
 
 MIN_DOCUMENTS = 100  # to calibrate on
 UNKNOWN = -2  # no label id: a set that no prediction equals
 FITTED = "thresholds, curves, acceptance"
 # With the first, a set that is half as probable must be better by .02: benchmarks/plausible.py.
 WEIGHTS = (0.03, 0.02, 0.01, 0.005, 0.002, 0.001)
+SHOWN_TARGETS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 MAX_LOSS = 0.01  # of the measure of the rule, against the free choice
 
 
@@ -71,6 +74,8 @@ class Calibrated:
     accuracy: float  # of all predictions
     labels_before: Reliability  # of labels whose probability exceeds MIN_SHOWN
     labels_after: Reliability
+    shares: tuple[AcceptedShares, ...] = ()  # what is accepted with each target accuracy
+    kept: tuple[str, ...] = ()  # "sets" and "labels", where the calibration before is better
 
     def __repr__(self) -> str:
         return f"<Calibrated {self.tagger!r}, rule {self.rule}: {self.acceptance}>"
@@ -83,6 +88,8 @@ class Calibrated:
             "subset_accuracy": self.accuracy,
             "acceptance": as_plain(self.acceptance),
             **{name: getattr(self, name).as_dict() for name in names},
+            "accepted_shares": [as_plain(each) for each in self.shares],
+            "kept": list(self.kept),
             "calibration": self.calibration.as_dict(),
         }
 
@@ -110,7 +117,8 @@ def calibrate(
 ) -> Calibrated:
     """Calibrate probabilities, and find which predictions to accept without review.
 
-    The acceptance of other rules, if the model has any, is fitted again to their targets.
+    The acceptance of other rules, if the model has any, is fitted again to their targets. A curve
+    that is worse on held-out documents than what the model has already is not used.
 
     Args:
         tagger: the model; it is not changed, the result has a calibrated copy.
@@ -142,16 +150,27 @@ def calibrate(
     asked = (target, confidence)
     targets = {**tagger.fitted.targets, name: asked}
     with show_step("fitting", FITTED, on_progress, "calibrating"):
-        calibration, predicted, label_probs = documents.fit(tagger, targets, asked)
-        found, labels = predicted[name], documents.label_marginals
+        fitted = documents.fit(tagger, targets, asked)
+        calibration, found, labels = fitted.calibration, fitted.predicted[name], fitted.own
+        probs = found.probs(found.scaling)
+        label_probs = calibration.label_probs(labels.probs, labels.label)
+        shares = list_accepted_shares(
+            {*SHOWN_TARGETS, target},
+            confidence,
+            (probs, found.is_right),
+            labels,
+            (label_probs, fitted.label_probs),
+        )
         return Calibrated(
             rule=name,
             tagger=replace(tagger, calibration=calibration),
+            shares=tuple(shares),
+            kept=("sets",) * found.is_kept + ("labels",) * fitted.keeps_curves,
             before=reliability(np.exp(found.log_probs), found.is_right),
             after=reliability(found.held_out_probs(), found.is_right),
             accuracy=float(found.is_right.mean()),
             labels_before=label_reliability(labels.probs, labels.is_label),
-            labels_after=label_reliability(label_probs, labels.is_label),
+            labels_after=label_reliability(fitted.label_probs, labels.is_label),
         )
 
 
@@ -168,7 +187,7 @@ def fit_calibration(
     documents = SearchedDocuments.collect(tagger, labelled, on_progress)
     of_labels = None if kept is None else (kept.target, kept.confidence)
     with show_step("fitting", FITTED, on_progress, "calibrating"):
-        return documents.fit(tagger, before.targets, of_labels)[0]
+        return documents.fit(tagger, before.targets, of_labels).calibration
 
 
 def find_calibration(folder: Path | None) -> Calibration | None:
@@ -253,6 +272,7 @@ class Predicted:
     labels: Ids  # (n, S)
     log_probs: Floats  # (n,)
     is_right: Bools  # (n,)
+    is_kept: bool  # the scaling was not fitted on these documents
 
     def probs(self, scaling: Scaling) -> Floats:
         """Return the calibrated probabilities of the predicted sets: (n,)."""
@@ -260,10 +280,23 @@ class Predicted:
 
     def held_out_probs(self) -> Floats:
         """Calibrate each fifth of the documents with a scaling fitted on the others: (n,)."""
+        if self.is_kept:
+            return self.probs(self.scaling)
         probs = np.zeros(len(self.log_probs))
         for is_out, fitted in held_out(self.scaling, self.candidates.log_probs, self.true_rank):
             probs[is_out] = self.probs(fitted)[is_out]
         return probs
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A calibration, and what it gives on the documents that it was fitted on."""
+
+    calibration: Calibration
+    predicted: dict[str, Predicted]  # by each rule with a target
+    own: TrueMarginals  # the model's own p(label | document), of pairs (E,)
+    label_probs: Floats32  # the calibrated ones (E,), by curves fitted on other documents
+    keeps_curves: bool  # those of labels were not fitted on these documents
 
 
 @dataclass(frozen=True)
@@ -334,11 +367,8 @@ class SearchedDocuments:
 
     def fit(
         self, tagger: Tagger, targets: Mapping[str, Target], of_labels: Target | None
-    ) -> tuple[Calibration, dict[str, Predicted], Floats32]:
+    ) -> Fitted:
         """Fit thresholds, scalings, curves, and the acceptance of sets and of labels.
-
-        Also return the predictions by each rule with a target; and the calibrated probabilities
-        (E,) of the pairs of `label_marginals`, by curves fitted on other documents.
 
         Args:
             tagger: the model.
@@ -353,7 +383,16 @@ class SearchedDocuments:
         common = by_key.get("micro-f1", by_key["sets"]).common
         by_label = by_key.get("label-f1", by_key["sets"]).by_label
         own = self.label_marginals
-        curves, label_probs = fit_label_curves(own)
+        before = tagger.fitted
+        new_curves, label_probs = fit_label_curves(own)
+        curves, label_probs = keep_better_curves(before.label_curves, new_curves, label_probs, own)
+        searched = {key: self._log_probs_and_ranks(key) for key in self.scaled}
+        new = {key: fit_scaling(*each) for key, each in searched.items()}
+        scalings = {
+            key: keep_better(before.scalings.get(key), each, *searched[key])
+            for key, each in new.items()
+        }
+        kept = {key for key, each in scalings.items() if each is not new[key]}
         label_acceptance = None
         if of_labels is not None:
             calibrated = curves(own.probs, own.label)
@@ -361,7 +400,7 @@ class SearchedDocuments:
         calibration = Calibration(
             n_documents=len(self.label_sets),
             thresholds=Thresholds(common, by_label),
-            scalings={key: self._fit_scaling(key) for key in self.scaled},
+            scalings=scalings,
             label_curves=curves,
             label_acceptance=label_acceptance,
             share_trained_on=self.share_trained_on,
@@ -370,18 +409,20 @@ class SearchedDocuments:
         weight = choose_weight(fitted, self.searches, self.label_sets)
         calibration = replace(calibration, plausible=weight)
         fitted = replace(tagger, calibration=calibration)
-        predicted = {rule: self._predict(fitted, rule) for rule in targets if rule in fitted.rules}
+        rules = [rule for rule in targets if rule in fitted.rules]
+        predicted = {rule: self._predict(fitted, rule, kept) for rule in rules}
         acceptance = {
             rule: fit_acceptance(rule, found.probs(found.scaling), found.is_right, *targets[rule])
             for rule, found in predicted.items()
         }
-        return replace(calibration, acceptance=acceptance), predicted, label_probs
+        calibration = replace(calibration, acceptance=acceptance)
+        return Fitted(calibration, predicted, own, label_probs, curves is not new_curves)
 
-    def _fit_scaling(self, key: str) -> Scaling:
+    def _log_probs_and_ranks(self, key: str) -> tuple[Floats, Ints]:
         found, true_rank = self.candidates(key)
-        return fit_scaling(found.log_probs, true_rank)
+        return found.log_probs, true_rank
 
-    def _predict(self, tagger: Tagger, rule: str) -> Predicted:
+    def _predict(self, tagger: Tagger, rule: str, kept: Collection[str]) -> Predicted:
         """Predict by a rule; by the model's own as without one."""
         limits = tagger.resolve(None if rule == tagger.rule_or_own(None) else rule).limits
         chosen = [each.choose(rule, limits, tagger.fitted.thresholds) for each in self.searches]
@@ -393,7 +434,8 @@ class SearchedDocuments:
             log_probs = np.log(probs)
         scalings = tagger.fitted.scalings
         key = rule if rule in scalings else find_rule(rule).source
-        return Predicted(scalings[key], *self.candidates(key), labels, log_probs, is_right)
+        found = (*self.candidates(key), labels, log_probs, is_right)
+        return Predicted(scalings[key], *found, is_kept=key in kept)
 
 
 def choose_weight(
