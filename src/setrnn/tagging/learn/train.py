@@ -49,6 +49,10 @@ from setrnn.training.validation import best_constant, has_valid, validate
 
 SECONDS_ON_CPU = 600.0  # if no budget is given
 FEW_STEPS = 300  # with fewer, the default settings learn little
+NO_VALID = (
+    "The model was trained without a valid part: nothing was chosen or measured on documents that "
+    "it had not seen."
+)
 TIME_IS_UP = "the time was up"
 SPREAD = 0.3  # of a measure over documents, about: a standard error is this over sqrt(n)
 
@@ -216,9 +220,11 @@ def train_prepared(
         options = replace(options, run_folder=run_folder_of(out))
     config = fit_to_data(config, prepared)
     with only_trainer(options.run_folder, options.wait):
-        _note_before(prepared, method, config, options)
+        warnings = _warn_before(prepared, method, config, options)
         tagger = train_uncalibrated(prepared, method, config, options)
         tagger.notes.update(notes or {})
+        if warnings:
+            tagger.notes["warnings"] = warnings
         measure_on_valid(tagger, prepared, method, options)
         if options.rule is not None:  # else the scores are by a rule for another measure
             warn_if_nothing_learned(tagger, prepared, config.training.metric)
@@ -292,18 +298,23 @@ def _save(tagger: Tagger, out: Path, options: TrainOptions) -> Tagger:
     return saved
 
 
-def _note_before(prepared: Prepared, method: Method, config: Config, options: TrainOptions) -> None:
+def _warn_before(
+    prepared: Prepared, method: Method, config: Config, options: TrainOptions
+) -> list[str]:
+    """Say what is not as it should be; return what the model has to keep as warnings."""
+    warnings = [] if has_valid(prepared) else [NO_VALID]
     if not method.is_network:
-        return
+        return warnings
     settings, n_documents = config.training, prepared.description["n_documents"]
     n_train = n_documents["train"] if options.documents is None else len(options.documents)
     n_steps = -(-n_train // settings.batch_size) * settings.epochs
     if n_steps < FEW_STEPS:
-        log.warning(
+        warnings.append(
             f"{n_train:,} documents give only {n_steps} training steps, too few to learn much. "
             f"Lower training.batch_size (now {settings.batch_size}) or raise training.epochs (now "
             f"{settings.epochs})."
         )
+        log.warning(warnings[-1])
     if options.resume and options.run_folder is not None and not has_run(options.run_folder):
         log.info(f"{options.run_folder} has no checkpoint yet: training starts from the beginning.")
     if not n_documents.get("valid"):
@@ -312,6 +323,7 @@ def _note_before(prepared: Prepared, method: Method, config: Config, options: Tr
             "training.patience have no effect. Give the data itself, or prepare it with "
             "--valid FILE."
         )
+    return warnings
 
 
 def _note_best_epoch(notes: Mapping[str, Any], config: Config, options: TrainOptions) -> None:
