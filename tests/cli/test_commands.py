@@ -56,6 +56,13 @@ def test_the_help_shows_what_most_people_use_and_help_all_the_rest(setrnn, words
     assert "--help-all" in setrnn(*words, "--help").out
 
 
+def test_the_help_says_the_budget_of_each_command(setrnn):
+    assert "without --method" in " ".join(setrnn("train", "--help").out.split())
+    found = " ".join(setrnn("distil", "--help").out.split())
+    assert "without --method" not in found
+    assert "[default: (no limit)]" in found
+
+
 def test_every_option_that_the_help_leaves_out_exists():
     commands = [load_command(name) for name in COMMANDS]
     every = [each for one in commands for each in getattr(one, "commands", {"": one}).values()]

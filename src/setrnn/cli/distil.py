@@ -17,7 +17,7 @@ def distil(
     data: options.Data,
     out: options.ModelOut,
     reading: options.TreeReading,
-    training: options.TrainingOptions,
+    training: options.StudentOptions,
     unlabelled: options.Unlabelled = None,
     method: Annotated[
         str, option("The student to train.", "set-rnn-exact|set-rnn|sigmoid")

@@ -215,6 +215,12 @@ class TreeReading(Reading):
         return replace(source, options=replace(source.options, hierarchy=tree))
 
 
+def budget(default: str) -> Any:  # noqa: ANN401 (typer has no narrower type)
+    """Declare the option that limits the time of training."""
+    text = "The time that training may take; 0 for no limit."
+    return option(text, "MINUTES", min=0, default=default)
+
+
 @dataclass(frozen=True)
 class TrainingOptions:
     """The options of commands that train."""
@@ -228,15 +234,9 @@ class TrainingOptions:
             default="instance-f1",
         ),
     ] = None
-    budget: Annotated[
-        float | None,
-        option(
-            "The time that training may take; 0 for no limit.",
-            "MINUTES",
-            min=0,
-            default="10 for train without --method on a CPU, otherwise no limit",
-        ),
-    ] = None
+    budget: Annotated[float | None, budget("10 without --method on a CPU, otherwise no limit")] = (
+        None
+    )
     valid: Valid = None
     no_valid: Annotated[
         bool,
@@ -283,6 +283,13 @@ class TrainingOptions:
         cut_valid = not values.pop("no_valid")
         del values["overwrite"]
         return {**values, "cut_valid": cut_valid, "settings": self.settings or []}
+
+
+@dataclass(frozen=True)
+class StudentOptions(TrainingOptions):
+    """The same for a student, whose teacher has worked before."""
+
+    budget: Annotated[float | None, budget("no limit")] = None
 
 
 @dataclass(frozen=True)
