@@ -101,13 +101,11 @@ class Scores:
             >>> scores.describe().partition("; ")[0]
             'Of 100 proposed labels 67 are right'
         """
-        parts = [f"{100 * self.subset_accuracy:.0f} of 100 documents are exactly right."]
-        if self.mean_set_size:
-            parts.insert(0, f"of 100 true labels {100 * self.micro_recall:.0f} are found")
-        if self.mean_predicted_set_size:
-            parts.insert(0, f"of 100 proposed labels {100 * self.micro_precision:.0f} are right")
-        text = "; ".join(parts)
-        return text[0].upper() + text[1:]
+        return (
+            f"Of 100 proposed labels {100 * self.micro_precision:.0f} are right; of 100 true "
+            f"labels {100 * self.micro_recall:.0f} are found; {100 * self.subset_accuracy:.0f} of "
+            "100 documents are exactly right."
+        )
 
 
 @dataclass(frozen=True)

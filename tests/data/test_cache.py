@@ -208,7 +208,9 @@ def test_the_cache_lists_what_was_used_last_first_and_clears_it_alone(
     open_prepared(data, SETTINGS)
     found, other = cache.list_cache()
     assert (found.folder, found.n_documents, found.n_vectors) == (first.folder, 50, 1)
-    assert found.n_bytes == sum(file.stat().st_size for file in first.folder.iterdir())
+    assert found.n_bytes == sum(
+        file.stat().st_size for file in first.folder.rglob("*") if file.is_file()
+    )
     assert (other.folder, other.n_vectors) == (second.folder, 0)
     (second.folder / "prepared.json").write_text("[")
     assert cache.list_cache()[1].n_documents is None

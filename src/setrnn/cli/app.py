@@ -99,18 +99,12 @@ def load_command(name: str) -> Any:  # noqa: ANN401 (a click command)
         # Paragraphs are wrapped by the terminal, not where the lines of a docstring end.
         each.help = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(each.help or ""))
         clear_flags(each.get_params(typer.Context(each)))
-        if "--help" in sys.argv and HELP_ALL not in sys.argv:
-            _hide_rare(each)
+        rare = [option for option in each.params if option.name in RARE]
+        if rare and "--help" in sys.argv and HELP_ALL not in sys.argv:
+            each.epilog = f"{len(rare)} more options: {HELP_ALL}"
+            for option in rare:
+                option.hidden = True
     return command
-
-
-def _hide_rare(command: Any) -> None:  # noqa: ANN401
-    """Leave the options that few people need out of the help, and say where they are."""
-    rare = [each for each in command.params if each.name in RARE]
-    for each in rare:
-        each.hidden = True
-    if rare:
-        command.epilog = f"{len(rare)} more options: {HELP_ALL}"
 
 
 app = typer.Typer(

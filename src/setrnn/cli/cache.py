@@ -21,20 +21,16 @@ def cache(
     Do not clear it while a training runs, which may still read it.
     """
     found = setrnn.clear_cache() if clear else setrnn.list_cache()
-    size = f"{sum(each.n_bytes for each in found) / 1e6:,.1f} MB"
+    total = f"{len(found):,} folders, {sum(each.n_bytes for each in found) / 1e6:,.1f} MB"
     if clear:
-        note(f"Removed {len(found):,} folders ({size}) from {cache_folder()}")
+        note(f"Removed {total} from {cache_folder()}")
         return
-    rows = [
-        [
-            printable(each.folder.name),
-            "damaged" if each.n_documents is None else f"{each.n_documents:,}",
-            f"{each.n_vectors:,}",
-            f"{each.n_bytes / 1e6:,.1f}",
-            f"{datetime.fromtimestamp(each.last_used):%Y-%m-%d %H:%M}",
-        ]
-        for each in found
-    ]
+    rows = []
+    for each in found:
+        n_documents = "damaged" if each.n_documents is None else f"{each.n_documents:,}"
+        size, used = f"{each.n_bytes / 1e6:,.1f}", datetime.fromtimestamp(each.last_used)
+        row = [printable(each.folder.name), n_documents, f"{each.n_vectors:,}", size]
+        rows.append([*row, f"{used:%Y-%m-%d %H:%M}"])
     if rows:
         show_table("Prepared data", ["", "documents", "vectors", "MB", "last use"], rows)
-    note(f"{cache_folder()}: {len(found):,} folders, {size}")
+    note(f"{cache_folder()}: {total}")

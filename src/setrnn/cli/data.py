@@ -200,11 +200,6 @@ def split(
     source = reading.source(data)
     dataset = source.open()
     shares = {"train": 1 - valid - test, "valid": valid, "test": test}
-    if valid + test >= 1:
-        raise ConfigError(
-            f"--valid {valid:g} and --test {test:g} leave nothing for train. Lower one of them: "
-            "together they must be below 1."
-        )
     shares = {name: share for name, share in shares.items() if share != 0}
     kept = [name for name in dataset.splits if name != "train"]
     if taken := [name for name in kept if name in shares]:

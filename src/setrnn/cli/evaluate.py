@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -168,23 +168,23 @@ def _show_labels(labels: Sequence[LabelScores], n_shown: int, has_details: bool)
 
     With details, or in a model that accepts no labels, print their measures.
     """
-    has_accepted = any(each.n_accepted is not None for each in labels)
-    columns = ["label", "documents"]
-    if has_accepted:
-        columns += ["proposed", "accepted", "of these\nright", "accepted\nfrom"]
+    shown = labels[:n_shown]
+
+    def write(values: Iterable[float | None]) -> list[str]:
+        return ["-" if value is None else f"{value:.3f}" for value in values]
+
+    columns = {
+        "label": [printable(each.label) for each in shown],
+        "documents": [f"{each.support:,}" for each in shown],
+    }
+    if has_accepted := any(each.n_accepted is not None for each in labels):
+        columns["proposed"] = [f"{each.n_predicted:,}" for each in shown]
+        columns["accepted"] = [f"{each.n_accepted or 0:,}" for each in shown]
+        columns["of these\nright"] = write(each.accepted_accuracy for each in shown)
+        columns["accepted\nfrom"] = write(each.threshold for each in shown)
     if has_details or not has_accepted:
-        columns += ["precision", "recall", "F1"]
-    rows = []
-    for each in labels[:n_shown]:
-        values: dict[str, float | None] = {
-            "of these\nright": each.accepted_accuracy,
-            "accepted\nfrom": each.threshold,
-            "precision": each.precision,
-            "recall": each.recall,
-            "F1": each.f1,
-        }
-        texts = {name: "-" if value is None else f"{value:.3f}" for name, value in values.items()}
-        texts |= {"label": printable(each.label), "documents": f"{each.support:,}"}
-        texts |= {"proposed": f"{each.n_predicted:,}", "accepted": f"{each.n_accepted or 0:,}"}
-        rows.append([texts[name] for name in columns])
-    show_table(f"The {len(rows)} most frequent of {len(labels):,} labels", columns, rows)
+        columns["precision"] = write(each.precision for each in shown)
+        columns["recall"] = write(each.recall for each in shown)
+        columns["F1"] = write(each.f1 for each in shown)
+    title = f"The {len(shown)} most frequent of {len(labels):,} labels"
+    show_table(title, list(columns), zip(*columns.values(), strict=True))

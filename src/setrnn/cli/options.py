@@ -74,6 +74,7 @@ Data = Annotated[
     ),
 ]
 ModelOut = Annotated[Path, option("The model folder to write.")]
+BUDGET = "The time that training may take; 0 for no limit."
 ValidPart = Annotated[str | None, part("valid")]
 TestPart = Annotated[str | None, part("test")]
 Valid = Annotated[Path | None, option("A file to use as the valid part.")]
@@ -215,12 +216,6 @@ class TreeReading(Reading):
         return replace(source, options=replace(source.options, hierarchy=tree))
 
 
-def budget(default: str) -> Any:  # noqa: ANN401 (typer has no narrower type)
-    """Declare the option that limits the time of training."""
-    text = "The time that training may take; 0 for no limit."
-    return option(text, "MINUTES", min=0, default=default)
-
-
 @dataclass(frozen=True)
 class TrainingOptions:
     """The options of commands that train."""
@@ -234,9 +229,9 @@ class TrainingOptions:
             default="instance-f1",
         ),
     ] = None
-    budget: Annotated[float | None, budget("10 without --method on a CPU, otherwise no limit")] = (
-        None
-    )
+    budget: Annotated[
+        float | None, option(BUDGET, "MINUTES", min=0, default="10 without --method on a CPU")
+    ] = None
     valid: Valid = None
     no_valid: Annotated[
         bool,
@@ -289,7 +284,7 @@ class TrainingOptions:
 class StudentOptions(TrainingOptions):
     """The same for a student, whose teacher has worked before."""
 
-    budget: Annotated[float | None, budget("no limit")] = None
+    budget: Annotated[float | None, option(BUDGET, "MINUTES", min=0, default="no limit")] = None
 
 
 @dataclass(frozen=True)

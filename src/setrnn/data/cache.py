@@ -13,7 +13,6 @@ from pathlib import Path
 from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
 from setrnn.data.disk import (
     file_hash,
-    is_temporary,
     locked,
     recovered,
     remove_folder,
@@ -252,20 +251,16 @@ def list_cache() -> list[CachedData]:
         >>> cached.folder == prepared.folder, cached.n_documents
         (True, 6000)
     """
-    place = cache_folder()
-    folders = [each for each in place.iterdir() if is_prepared(each)] if place.is_dir() else []
     found = []
-    for folder in folders:
-        if is_temporary(folder.name):  # another process is writing or removing it
-            continue
-        files = {file.name: file.stat() for file in folder.iterdir()}
-        n_documents = None
-        with suppress(DataError):
-            n_documents = sum(Prepared(folder).description["n_documents"].values())
-        n_vectors = sum(name.endswith(".npz") for name in files)
-        n_bytes = sum(each.st_size for each in files.values())
-        last_used = folder.stat().st_mtime
-        found.append(CachedData(folder, n_documents, n_vectors, n_bytes, last_used))
+    for folder in cache_folder().glob("[!.]*"):  # others are being written or removed
+        if is_prepared(folder):
+            n_documents = None
+            with suppress(DataError):
+                n_documents = sum(Prepared(folder).description["n_documents"].values())
+            n_vectors = len([*folder.glob("*.npz")])
+            n_bytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+            last_used = folder.stat().st_mtime
+            found.append(CachedData(folder, n_documents, n_vectors, n_bytes, last_used))
     return sorted(found, key=lambda each: -each.last_used)
 
 
@@ -282,8 +277,6 @@ def clear_cache() -> list[CachedData]:
             removed.append(each)
         except BusyError as busy:
             log.info(f"{busy} It is kept.")
-    if cache_folder().is_dir():
-        remove_leftovers(cache_folder())
     return removed
 
 

@@ -243,9 +243,12 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def remove_folder(target: Path) -> None:
-    """Remove a folder at once: a kill leaves no half of it under its name."""
+    """Remove a folder at once: a kill leaves no half of it under its name.
+
+    One that may not be removed, or that Windows keeps while a file in it is open, stays.
+    """
     temporary = _beside(target)
-    with explain_failed_write(target):
+    with suppress(OSError):
         target.rename(temporary)
         shutil.rmtree(temporary)
 

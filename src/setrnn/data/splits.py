@@ -245,10 +245,8 @@ def _membership(
 
 
 def _check_shares(shares: Sequence[float], names: Sequence[str] = ()) -> None:
-    listed = ", ".join(f"{share:g}" for share in shares)
-    if names:
-        pairs = zip(names, shares, strict=True)
-        listed = ", ".join(f"{name} {share:g}" for name, share in pairs)
+    named = zip(names or [""] * len(shares), shares, strict=True)
+    listed = ", ".join(f"{name} {share:g}".strip() for name, share in named)
     if not all(share > 0 for share in shares):
         raise DataError(f"The shares of the parts must be above 0, got {listed}.")
     if not math.isclose(math.fsum(shares), 1, abs_tol=1e-6):

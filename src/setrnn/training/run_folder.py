@@ -23,15 +23,8 @@ import numpy as np
 from torch import Tensor
 
 from setrnn.config import check_same, flatten
-from setrnn.data.disk import (
-    explain_failed_write,
-    locked,
-    remove_folder,
-    remove_leftovers,
-    whole_file,
-)
-from setrnn.errors import ConfigError, DataError, ModelError
-from setrnn.progress import log
+from setrnn.data.disk import explain_failed_write, locked, remove_leftovers, whole_file
+from setrnn.errors import ConfigError, ModelError
 from setrnn.training.ranks import find_ranks
 
 FORMAT = 1
@@ -144,14 +137,6 @@ def mark_saved(folder: Path) -> None:
     """Note that the model of a finished run is written: the run may be replaced from now on."""
     with whole_file(folder / SAVED, " The model is written."):
         pass
-
-
-def remove_run(folder: Path) -> None:
-    """Remove a finished run; its trainer still holds the folder."""
-    try:
-        remove_folder(folder)
-    except DataError as error:
-        log.warning(f"{error} The model is written: remove {folder} yourself.")
 
 
 class RunFolder:

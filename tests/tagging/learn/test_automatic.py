@@ -259,7 +259,7 @@ def test_the_threads_of_a_network_do_not_depend_on_the_number_of_jobs(monkeypatc
     monkeypatch.setattr("setrnn.model.devices.n_cores", lambda: 8)
     asked = read_settings("default", None, (), None, None)
     found = [
-        Automatic(Source("x"), asked, None, "cpu", False, False, None, 0.0, n_jobs, print)
+        Automatic(Source("x"), asked, None, "cpu", False, None, 0.0, n_jobs, print)
         for n_jobs in (1, 2, 4)
     ]
     assert {each.n_threads for each in found} == {2}

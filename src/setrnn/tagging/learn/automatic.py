@@ -18,7 +18,7 @@ from typing import Any
 
 from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.cache import Source, open_prepared
-from setrnn.data.disk import private_folder
+from setrnn.data.disk import private_folder, remove_folder
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import even_rows
 from setrnn.data.vectors import SOURCES
@@ -62,7 +62,6 @@ from setrnn.training.run_folder import (
     mark_saved,
     only_trainer,
     read_history,
-    remove_run,
     run_folder_of,
 )
 from setrnn.training.start import TrainOptions, check_method
@@ -81,7 +80,6 @@ class Automatic:
     out: Path | None
     device: str
     resume: bool
-    keep_run: bool
     limit: float | None  # seconds
     started: float  # by `time.perf_counter`
     n_jobs: int  # networks trained at a time, each in a process of its own if there are several
@@ -101,8 +99,8 @@ class Automatic:
         for each in self.candidates:
             check_method(each.method, each.config)
 
-    def train(self) -> Tagger:
-        """Train the members, mix them, and save the mixture."""
+    def train(self, keep_run: bool = True) -> Tagger:
+        """Train the members, mix them, and save the mixture; then they are removed, if asked."""
         with ExitStack() as stack:
             if self.out is None:
                 place = stack.enter_context(private_folder()) / "members"
@@ -127,8 +125,8 @@ class Automatic:
                 tagger = tagger.saved_to(self.out, way_out)
                 self._write_plan()
                 mark_saved(place)
-                if not self.keep_run:
-                    remove_run(place)
+                if not keep_run:
+                    remove_folder(place)
         return tagger
 
     def _open_data(self) -> tuple[Prepared, bool]:

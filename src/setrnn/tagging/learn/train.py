@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.config import Config
+from setrnn.data.disk import remove_folder
 from setrnn.data.example import join_hashes
 from setrnn.data.prepared import Prepared
 from setrnn.data.read.label_files import Parents
@@ -41,7 +42,6 @@ from setrnn.training.run_folder import (
     has_run,
     mark_saved,
     only_trainer,
-    remove_run,
     run_folder_of,
 )
 from setrnn.training.start import TrainOptions, check_method, train_system
@@ -145,17 +145,8 @@ def train(
         n_jobs = 1 if is_on_gpu else jobs
         with explain_stop(target):
             return Automatic(
-                source,
-                asked,
-                target,
-                device,
-                resume,
-                keep_run,
-                seconds,
-                started,
-                n_jobs,
-                on_progress,
-            ).train()
+                source, asked, target, device, resume, seconds, started, n_jobs, on_progress
+            ).train(keep_run)
     options = TrainOptions(
         device,
         None if target is None or not chosen.is_network else run_folder_of(target),
@@ -234,7 +225,7 @@ def train_prepared(
         tagger = calibrate_or_warn(tagger, valid, out, before, options.on_progress)
         is_kept = options.keep_run or _why_ended(tagger.notes, config) == TIME_IS_UP
         if options.run_folder is not None and out is not None and not is_kept:
-            remove_run(options.run_folder)
+            remove_folder(options.run_folder)
         return tagger
 
 

@@ -23,6 +23,7 @@ MIN_SHOWN = 0.05  # the labels whose probabilities are compared with how often t
 FIRST_TEST = 4  # times the fewest documents that can show the target if all of them are right
 MIN_FIRST_TEST = 0.05  # of all documents
 MIN_ACCEPTED = 0.5  # no label below is accepted, even if nearly all above are right
+SHOWN_TARGETS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 NEVER = 2.0  # a threshold that no probability reaches
 STEP = 1.1  # each test takes this many times the documents of the test before
 
@@ -178,30 +179,28 @@ class AcceptedShares:
 
 
 def list_accepted_shares(
-    targets: Iterable[float],
+    asked: float,
     confidence: float,
     sets: tuple[Floats, Bools],
     own: TrueMarginals,
     labels: tuple[Floats32, Floats32],
-) -> list[AcceptedShares]:
-    """Return which share would be accepted with each target accuracy, in ascending order.
+) -> tuple[AcceptedShares, ...]:
+    """Return which share would be accepted with each of some targets and with the one asked for.
 
     Args:
-        targets: the accuracies.
-        confidence: the confidence in them.
+        asked: a target accuracy.
+        confidence: the confidence in the targets.
         sets: the probabilities of the predicted sets, and whether they are right; both (n,).
         own: the model's own p(label | document), of pairs (E,).
         labels: the calibrated ones, and those from curves fitted on other documents.
     """
-    found = []
-    is_likely = labels[0] >= MIN_ACCEPTED
-    for target in sorted(targets):
+    found, is_likely = [], labels[0] >= MIN_ACCEPTED
+    for target in sorted({*SHOWN_TARGETS, asked}):
+        thresholds = fit_label_acceptance(own, *labels, target, confidence).thresholds
+        n_labels = (labels[0] >= thresholds[own.label])[is_likely].sum()
         of_sets = fit_acceptance("", *sets, target, confidence).share
-        of_labels = fit_label_acceptance(own, *labels, target, confidence)
-        is_accepted = (labels[0] >= of_labels.thresholds[own.label])[is_likely]
-        share = float(is_accepted.mean()) if is_likely.any() else 0.0
-        found.append(AcceptedShares(target, of_sets, share))
-    return found
+        found.append(AcceptedShares(target, of_sets, float(n_labels / max(is_likely.sum(), 1))))
+    return tuple(found)
 
 
 def _best_accuracy(probs: Floats, is_right: Bools, confidence: float) -> float:

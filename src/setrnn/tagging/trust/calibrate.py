@@ -56,7 +56,6 @@ UNKNOWN = -2  # no label id: a set that no prediction equals
 FITTED = "thresholds, curves, acceptance"
 # With the first, a set that is half as probable must be better by .02: benchmarks/plausible.py.
 WEIGHTS = (0.03, 0.02, 0.01, 0.005, 0.002, 0.001)
-SHOWN_TARGETS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 MAX_LOSS = 0.01  # of the measure of the rule, against the free choice
 
 
@@ -150,27 +149,23 @@ def calibrate(
     asked = (target, confidence)
     targets = {**tagger.fitted.targets, name: asked}
     with show_step("fitting", FITTED, on_progress, "calibrating"):
-        fitted = documents.fit(tagger, targets, asked)
-        calibration, found, labels = fitted.calibration, fitted.predicted[name], fitted.own
-        probs = found.probs(found.scaling)
-        label_probs = calibration.label_probs(labels.probs, labels.label)
-        shares = list_accepted_shares(
-            {*SHOWN_TARGETS, target},
-            confidence,
-            (probs, found.is_right),
-            labels,
-            (label_probs, fitted.label_probs),
+        calibration, predicted, held_out_labels, keeps_curves = documents.fit(
+            tagger, targets, asked
         )
+        found, labels = predicted[name], documents.label_marginals
+        label_probs = calibration.label_probs(labels.probs, labels.label), held_out_labels
+        sets = found.probs(found.scaling), found.is_right
+        shares = list_accepted_shares(target, confidence, sets, labels, label_probs)
         return Calibrated(
             rule=name,
             tagger=replace(tagger, calibration=calibration),
-            shares=tuple(shares),
-            kept=("sets",) * found.is_kept + ("labels",) * fitted.keeps_curves,
+            shares=shares,
+            kept=("sets",) * found.is_kept + ("labels",) * keeps_curves,
             before=reliability(np.exp(found.log_probs), found.is_right),
             after=reliability(found.held_out_probs(), found.is_right),
             accuracy=float(found.is_right.mean()),
             labels_before=label_reliability(labels.probs, labels.is_label),
-            labels_after=label_reliability(fitted.label_probs, labels.is_label),
+            labels_after=label_reliability(held_out_labels, labels.is_label),
         )
 
 
@@ -187,7 +182,7 @@ def fit_calibration(
     documents = SearchedDocuments.collect(tagger, labelled, on_progress)
     of_labels = None if kept is None else (kept.target, kept.confidence)
     with show_step("fitting", FITTED, on_progress, "calibrating"):
-        return documents.fit(tagger, before.targets, of_labels).calibration
+        return documents.fit(tagger, before.targets, of_labels)[0]
 
 
 def find_calibration(folder: Path | None) -> Calibration | None:
@@ -289,17 +284,6 @@ class Predicted:
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """A calibration, and what it gives on the documents that it was fitted on."""
-
-    calibration: Calibration
-    predicted: dict[str, Predicted]  # by each rule with a target
-    own: TrueMarginals  # the model's own p(label | document), of pairs (E,)
-    label_probs: Floats32  # the calibrated ones (E,), by curves fitted on other documents
-    keeps_curves: bool  # those of labels were not fitted on these documents
-
-
-@dataclass(frozen=True)
 class SearchedDocuments:
     """Documents with their true sets and what one search found: all that is fitted uses it.
 
@@ -367,8 +351,12 @@ class SearchedDocuments:
 
     def fit(
         self, tagger: Tagger, targets: Mapping[str, Target], of_labels: Target | None
-    ) -> Fitted:
+    ) -> tuple[Calibration, dict[str, Predicted], Floats32, bool]:
         """Fit thresholds, scalings, curves, and the acceptance of sets and of labels.
+
+        Also return the predictions by each rule with a target; the calibrated probabilities (E,)
+        of the pairs of `label_marginals`, by curves fitted on other documents; and whether the
+        curves of labels are those from before.
 
         Args:
             tagger: the model.
@@ -386,13 +374,13 @@ class SearchedDocuments:
         before = tagger.fitted
         new_curves, label_probs = fit_label_curves(own)
         curves, label_probs = keep_better_curves(before.label_curves, new_curves, label_probs, own)
-        searched = {key: self._log_probs_and_ranks(key) for key in self.scaled}
-        new = {key: fit_scaling(*each) for key, each in searched.items()}
-        scalings = {
-            key: keep_better(before.scalings.get(key), each, *searched[key])
-            for key, each in new.items()
-        }
-        kept = {key for key, each in scalings.items() if each is not new[key]}
+        scalings, kept = {}, set()
+        for key in self.scaled:
+            candidates, true_rank = self.candidates(key)
+            new = fit_scaling(candidates.log_probs, true_rank)
+            old = before.scalings.get(key)
+            scalings[key] = keep_better(old, new, candidates.log_probs, true_rank)
+            kept |= {key} if scalings[key] is not new else set()
         label_acceptance = None
         if of_labels is not None:
             calibrated = curves(own.probs, own.label)
@@ -416,11 +404,7 @@ class SearchedDocuments:
             for rule, found in predicted.items()
         }
         calibration = replace(calibration, acceptance=acceptance)
-        return Fitted(calibration, predicted, own, label_probs, curves is not new_curves)
-
-    def _log_probs_and_ranks(self, key: str) -> tuple[Floats, Ints]:
-        found, true_rank = self.candidates(key)
-        return found.log_probs, true_rank
+        return calibration, predicted, label_probs, curves is not new_curves
 
     def _predict(self, tagger: Tagger, rule: str, kept: Collection[str]) -> Predicted:
         """Predict by a rule; by the model's own as without one."""
