@@ -163,6 +163,7 @@ def test_a_json_file_has_null_for_what_is_not_a_number(tmp_path):
 
 def test_a_terminal_shows_one_bar_per_activity(monkeypatch):
     screen = Console(file=io.StringIO(), force_terminal=True, width=80)
+    screen.shows_notes = True
     monkeypatch.setattr("setrnn.cli.progress.stderr", screen)
     with terminal_progress() as show:
         show(Step("word vectors", 0.2, 1.0, detail="PPMI"))

@@ -30,7 +30,7 @@ def distil(
     If DATA has no valid part, it is cut from train. Checkpoints, and what the teacher says about
     each text, are in OUT.run until the model is written.
     """
-    training.refuse_replacing(out, [teacher])
+    options.refuse_replacing(out, training.may_replace(out), [teacher])
     with terminal_progress() as on_progress:
         student = setrnn.distil(
             teacher,

@@ -265,12 +265,11 @@ class TrainingOptions:
     ] = False
     overwrite: Overwrite = False
 
-    def refuse_replacing(self, out: Path, inputs: Sequence[str] = ()) -> None:
-        """Raise if `out` holds a model that nobody asked to replace, or to continue."""
+    def may_replace(self, out: Path) -> bool:
+        """Return whether a model may be replaced, or is continued."""
         from setrnn.training.run_folder import run_folder_of  # it loads torch
 
-        is_continued = self.resume and run_folder_of(out).exists()
-        refuse_replacing(out, self.overwrite or is_continued, inputs)
+        return self.overwrite or (self.resume and run_folder_of(out).exists())
 
     def arguments(self) -> dict[str, Any]:
         """Return them as the arguments of `setrnn.train` and `setrnn.distil`."""

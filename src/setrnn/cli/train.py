@@ -52,7 +52,7 @@ def train(
     from setrnn.tagging.learn.member_candidates import MOST_JOBS
     from setrnn.training.ranks import connected
 
-    training.refuse_replacing(out)
+    options.refuse_replacing(out, training.may_replace(out))
     with (
         connected(training.device) as ranks,
         quiet(not ranks.is_first),

@@ -84,7 +84,7 @@ def test_the_warnings_of_training_stay_with_the_model(tmp_path, small_examples, 
     arguments = {"cut_valid": False, "out": tmp_path / "m", "device": "cpu", "settings": QUICK}
     setrnn.train(tmp_path / "news.jsonl", "sigmoid", **arguments)
     tagger = setrnn.load(tmp_path / "m")
-    assert [each.split()[0] for each in tagger.warnings] == ["The", "30"]
+    assert [each.split()[0] for each in tagger.warnings] == ["Trained", "30"]
     assert "without a valid part" in tagger.warnings[0]
     assert "training steps" in tagger.warnings[1]
     text = (tmp_path / "m" / "README.md").read_text()

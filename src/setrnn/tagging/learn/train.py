@@ -49,10 +49,7 @@ from setrnn.training.validation import best_constant, has_valid, validate
 
 SECONDS_ON_CPU = 600.0  # if no budget is given
 FEW_STEPS = 300  # with fewer, the default settings learn little
-NO_VALID = (
-    "The model was trained without a valid part: nothing was chosen or measured on documents that "
-    "it had not seen."
-)
+NO_VALID = "Trained without a valid part: nothing was chosen or measured on new documents."
 TIME_IS_UP = "the time was up"
 SPREAD = 0.3  # of a measure over documents, about: a standard error is this over sqrt(n)
 
@@ -211,11 +208,9 @@ def train_prepared(
         options = replace(options, run_folder=run_folder_of(out))
     config = fit_to_data(config, prepared)
     with only_trainer(options.run_folder, options.wait):
-        warnings = _warn_before(prepared, method, config, options)
+        warnings = _warn(prepared, method, config, options)
         tagger = train_uncalibrated(prepared, method, config, options)
-        tagger.notes.update(notes or {})
-        if warnings:
-            tagger.notes["warnings"] = warnings
+        tagger.notes.update({**(notes or {}), "warnings": warnings})
         measure_on_valid(tagger, prepared, method, options)
         if options.rule is not None:  # else the scores are by a rule for another measure
             warn_if_nothing_learned(tagger, prepared, config.training.metric)
@@ -289,10 +284,8 @@ def _save(tagger: Tagger, out: Path, options: TrainOptions) -> Tagger:
     return saved
 
 
-def _warn_before(
-    prepared: Prepared, method: Method, config: Config, options: TrainOptions
-) -> list[str]:
-    """Say what is not as it should be; return what the model has to keep as warnings."""
+def _warn(prepared: Prepared, method: Method, config: Config, options: TrainOptions) -> list[str]:
+    """Log what is not as it should be; return what the model has to keep as warnings."""
     warnings = [] if has_valid(prepared) else [NO_VALID]
     if not method.is_network:
         return warnings

@@ -194,13 +194,15 @@ def list_accepted_shares(
         own: the model's own p(label | document), of pairs (E,).
         labels: the calibrated ones, and those from curves fitted on other documents.
     """
-    found, is_likely = [], labels[0] >= MIN_ACCEPTED
-    for target in sorted({*SHOWN_TARGETS, asked}):
+    is_likely = labels[0] >= MIN_ACCEPTED
+
+    def find(target: float) -> AcceptedShares:
         thresholds = fit_label_acceptance(own, *labels, target, confidence).thresholds
-        n_labels = (labels[0] >= thresholds[own.label])[is_likely].sum()
+        n_accepted = (labels[0] >= thresholds[own.label])[is_likely].sum()
         of_sets = fit_acceptance("", *sets, target, confidence).share
-        found.append(AcceptedShares(target, of_sets, float(n_labels / max(is_likely.sum(), 1))))
-    return tuple(found)
+        return AcceptedShares(target, of_sets, float(n_accepted / max(is_likely.sum(), 1)))
+
+    return tuple(find(target) for target in sorted({*SHOWN_TARGETS, asked}))
 
 
 def _best_accuracy(probs: Floats, is_right: Bools, confidence: float) -> float:
