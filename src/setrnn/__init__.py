@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from setrnn import checks, scorers
     from setrnn.comparison.compare import ComparisonResult, compare
-    from setrnn.data.cache import Source
+    from setrnn.data.cache import CachedData, Source, clear_cache, list_cache
     from setrnn.data.example import Example
     from setrnn.data.hierarchy import Hierarchy
     from setrnn.data.prepared import Prepared
@@ -84,6 +84,9 @@ _HOMES = {
     "Limits": "setrnn.systems.limits",
     "Example": "setrnn.data.example",
     "Source": "setrnn.data.cache",
+    "CachedData": "setrnn.data.cache",
+    "list_cache": "setrnn.data.cache",
+    "clear_cache": "setrnn.data.cache",
     "ReadOptions": "setrnn.data.read",
     "Hierarchy": "setrnn.data.hierarchy",
     "read_hierarchy": "setrnn.data.read",
@@ -105,6 +108,7 @@ _HOMES = {
 __all__ = [
     "BrokenPromiseError",
     "BusyError",
+    "CachedData",
     "ChosenDocument",
     "ComparisonResult",
     "Completion",
@@ -132,6 +136,7 @@ __all__ = [
     "calibrate",
     "checks",
     "choose",
+    "clear_cache",
     "compare",
     "describe_model",
     "distil",
@@ -139,6 +144,7 @@ __all__ = [
     "draw_reliability",
     "evaluate",
     "evaluate_rules",
+    "list_cache",
     "load",
     "mix",
     "open_dataset",

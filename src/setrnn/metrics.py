@@ -93,6 +93,20 @@ class Scores:
             del named["n_incomplete"]
         return named
 
+    def describe(self) -> str:
+        """Describe the measures of labels and of whole sets in a sentence, per hundred.
+
+        Example:
+            >>> scores = evaluate_label_sets([("a",), ("b", "c")], [("a",), ("b", "d")], "abcd")
+            >>> scores.describe().partition("; ")[0]
+            'Of 100 proposed labels 67 are right'
+        """
+        return (
+            f"Of 100 proposed labels {100 * self.micro_precision:.0f} are right; of 100 true "
+            f"labels {100 * self.micro_recall:.0f} are found; {100 * self.subset_accuracy:.0f} of "
+            "100 documents are exactly right."
+        )
+
 
 @dataclass(frozen=True)
 class Overlap:

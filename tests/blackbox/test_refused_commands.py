@@ -90,6 +90,8 @@ REFUSED = {
     "data convert data data/train.csv": "must end in",
     "data convert data no-model": "exists already",
     "data convert texts.jsonl texts.jsonl": "the input itself",
+    "data split data/train.jsonl parts --valid 0.7 --test 0.5": "train -0.2, valid 0.7, test 0.5",
+    "data split data/train.jsonl parts --valid -0.2": "train 1.1, valid -0.2, test 0.1",
     "data convert bad.jsonl o.jsonl": "bad.jsonl line 1: 'labels' is missing",
     "data convert bad.jsonl parts": "bad.jsonl line 1: 'labels' is missing",
     "data info nowhere.jsonl --on-bad-row skip": "does not exist",

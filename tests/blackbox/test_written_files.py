@@ -17,17 +17,25 @@ WRITTEN = {
     "data info data --json info.json": ("300", "labels per document"),
     "data info exports --text-field title --labels-field listed_in --label-separator , "
     "--write-label-map map.csv": ("Likely twins",),
-    "evaluate model data --json scores.json": ("Which rule is for what", "on test of data"),
+    "evaluate model data --details --json scores.json": (
+        "Which rule is for what",
+        "on test of data",
+    ),
     "evaluate model data/test.jsonl --rule f1 --json scores.json": ("data/test.jsonl",),
-    "evaluate br data --split train": ("NOT ON NEW DOCUMENTS", "Not shown: micro-f1 and label-f1"),
-    "evaluate br data --hierarchy newsroom": ("With the labels above, in the hierarchy",),
+    "evaluate br data --split train --details": (
+        "NOT ON NEW DOCUMENTS",
+        "Not shown: micro-f1 and label-f1",
+    ),
+    "evaluate br data --hierarchy newsroom --details": ("With the labels above, in the hierarchy",),
     "evaluate br few.jsonl data/test.jsonl": ("60 documents",),
     "show model --json card.json": ("method: br", "300 documents"),
     "explain set-rnn --text goal --html page.html --json why.json": ("→", "p"),
     "explain br --text goal --html page.html --json why.json": ("for each label", "(left out)"),
     "explain set-rnn --text goal --label football": ("The given set {football}",),
     "explain set-rnn --text goal --rule sequence": ("the set of the best sequence",),
-    "calibrate br data --target-accuracy 0.3 --json found.json --figure f.svg": ("Accept",),
+    "calibrate br data --target-accuracy 0.3 --json found.json --figure f.svg": (
+        "can be accepted",
+    ),
     "calibrate br data --target-accuracy 0.999": ("No prediction is accepted",),
     "mix pcc set-rnn --data data --out mixed": ("pcc", "set-rnn", "mixture", "Weights by rule"),
     "data choose br data --split test --n 5 --out next.jsonl": ("5 documents",),
@@ -125,7 +133,7 @@ def test_every_output_holds_the_same_predictions(run, world):
 
 def test_a_csv_of_a_spreadsheet_stays_one(run, world):
     for name, has_mark in (("alpha.csv", True), ("beta.csv", False)):
-        run(f"predict br exports/{name} --text-field title --out o.csv")
+        run(f"predict br exports/{name} --text-field title --out o.csv --overwrite")
         assert (world / "o.csv").read_bytes().startswith(b"\xef\xbb\xbf") == has_mark
         assert b"'=SUM(2)" in (world / "o.csv").read_bytes(), "a formula is not run"
 
@@ -159,13 +167,13 @@ def test_limits_are_kept(run, world):
 def test_known_labels_are_completed_as_in_python(run, world, inputs, name):
     right, wrong = zip(*map(known, read_rows(world / "texts.jsonl")), strict=True)
     fields = "--present-field right --absent-field wrong"
-    run(f"predict pcc {name} --out o.jsonl --top 2 {fields}")
+    run(f"predict pcc {name} --out o.jsonl --overwrite --top 2 {fields}")
     expected = load(world / "pcc").complete(TEXTS, right, wrong, top=2)
     for row, found in zip(read_rows(world / "o.jsonl"), expected, strict=True):
         assert row["labels"] == list(found.labels)
         assert row["added"] == list(found.added)
         assert row["known_probability"] == pytest.approx(found.known_probability)
-    said = run("predict pcc texts.jsonl --out o.jsonl --present-field rihgt").err
+    said = run("predict pcc texts.jsonl --out o.jsonl --overwrite --present-field rihgt").err
     assert "No row has a known label" in said
 
 

@@ -1,3 +1,4 @@
+import json
 import os
 
 import pytest
@@ -36,3 +37,19 @@ def test_a_model_folder_with_a_readme_is_calibrated_and_keeps_it(setrnn, larger,
     assert result.code == 0, result.err
     assert (trained / "README.md").read_text() == "# My model\n"
     assert load(trained).calibration is not None
+
+
+def test_one_table_says_what_each_target_accepts(setrnn, larger, trained):
+    words = ("calibrate", trained, larger, "--target-accuracy", "0.55")
+    result = setrnn(*words, "--json", trained.with_suffix(".json"))
+    assert result.code == 0, result.err
+    found = json.loads(trained.with_suffix(".json").read_text())
+    rows = [line.split() for line in result.out.splitlines()]
+    for each in found["accepted_shares"]:
+        target = f"{each['target']:g}" + "*" * (each["target"] == 0.55)
+        assert [target, f"{each['sets']:.1%}", f"{each['labels']:.1%}"] in rows
+    assert "calibration error" not in result.out
+    more = setrnn(*words, "--details").out
+    assert "calibration error" in more
+    assert "Predicted sets by their calibrated probability" in more
+    assert more.startswith(result.out)

@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import pytest
 import typer
 
 from setrnn.cli import main
-from setrnn.cli.app import COMMANDS, load_command
+from setrnn.cli.app import COMMANDS, RARE, load_command
 
 LISTED = """
 import json, sys
@@ -45,6 +46,34 @@ def test_the_help_shows_no_type_behind_flags(arguments, monkeypatch, capsys):
     found = capsys.readouterr().out
     assert "--help" in found
     assert "bool" not in found
+
+
+@pytest.mark.parametrize("words", [["train"], ["predict"], ["serve"], ["data", "info"]])
+def test_the_help_shows_what_most_people_use_and_help_all_the_rest(setrnn, words):
+    flags = re.compile(r"^[│ *]+(--[a-z-]+)", re.MULTILINE)
+    few = flags.findall(setrnn(*words, "--help").out)
+    result = setrnn(*words, "--help-all")
+    every = flags.findall(result.out)
+    command = load_command(words[0])
+    command = getattr(command, "commands", {}).get(words[-1], command)
+    options = [each for each in command.params if each.param_type_name == "option"]
+    assert {name for name in every if name != "--help"} == {each.opts[0] for each in options}
+    assert len(few) <= 15
+    assert set(few) < set(every)
+    assert "--help-all" in setrnn(*words, "--help").out
+
+
+def test_the_help_says_the_budget_of_each_command(setrnn):
+    assert "without --method" in " ".join(setrnn("train", "--help").out.split())
+    found = " ".join(setrnn("distil", "--help").out.split())
+    assert "without --method" not in found
+    assert "[default: (no limit)]" in found
+
+
+def test_every_option_that_the_help_leaves_out_exists():
+    commands = [load_command(name) for name in COMMANDS]
+    every = [each for one in commands for each in getattr(one, "commands", {"": one}).values()]
+    assert {option.name for each in every for option in each.params} >= RARE
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -163,6 +163,7 @@ def test_a_json_file_has_null_for_what_is_not_a_number(tmp_path):
 
 def test_a_terminal_shows_one_bar_per_activity(monkeypatch):
     screen = Console(file=io.StringIO(), force_terminal=True, width=80)
+    screen.shows_notes = True
     monkeypatch.setattr("setrnn.cli.progress.stderr", screen)
     with terminal_progress() as show:
         show(Step("word vectors", 0.2, 1.0, detail="PPMI"))
@@ -174,3 +175,29 @@ def test_a_terminal_shows_one_bar_per_activity(monkeypatch):
     last = [line for line in training.splitlines() if "epoch" in line][-1]
     for part in ("epoch 2/28", "set-probability", "loss 3.25", "1,234 docs/s"):
         assert part in last
+
+
+@pytest.mark.parametrize("place", [0, 4])
+def test_quiet_leaves_results_warnings_and_errors(setrnn, larger, tmp_path, monkeypatch, place):
+    class Bars(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "0")
+    words = ["train", larger, "--method", "br", "--out", tmp_path / "model"]
+    assert "Wrote" in setrnn(*words).err
+    words.insert(place, "--quiet")
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stderr", bars := Bars())
+        result = setrnn(*words, "--overwrite")
+    assert result.code == 0
+    assert bars.getvalue() == ""
+    assert "instance-" in result.out
+    (tmp_path / "bad.jsonl").write_text('{"text": "a"}\n{"text": 3}\n')
+    bad = setrnn("predict", tmp_path / "model", tmp_path / "bad.jsonl", "--quiet")
+    assert (bad.code, len(bad.error_lines)) == (1, 1)
+    bad = setrnn(
+        "predict", tmp_path / "model", tmp_path / "bad.jsonl", "--on-bad-row", "skip", "--quiet"
+    )
+    assert "skipped" in bad.err
+    assert "warning" in bad.err

@@ -1,5 +1,6 @@
 """What a prepared folder holds, and several processes that need it: one makes it, others wait."""
 
+import os
 import string
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from setrnn.config import TextSettings, VectorSettings
 from setrnn.data import cache
 from setrnn.data.cache import Source, open_prepared, prepare
-from setrnn.data.disk import is_temporary
+from setrnn.data.disk import is_temporary, locked
 from setrnn.data.example import Example
 from setrnn.data.prepared import Prepared
 from setrnn.data.read import ReadOptions, write_examples
@@ -257,3 +258,32 @@ def test_any_documents_come_back(tmp_path_factory, train, test):
         )
         assert tokens == [row.tolist() for row in expected]
         assert all(0 < token < prepared.encoder.n_tokens for row in tokens for token in row)
+
+
+def test_the_cache_lists_what_was_used_last_first_and_clears_it_alone(
+    data, tmp_path, monkeypatch, notes
+):
+    folder = tmp_path / "cache"
+    monkeypatch.setenv(cache.CACHE_VARIABLE, str(folder))
+    assert cache.list_cache() == [] == cache.clear_cache()
+    first = open_prepared(data, SETTINGS)
+    word_vectors(first, VECTORS)
+    second = open_prepared(data, replace(SETTINGS, min_count=2))
+    (folder / "mine").mkdir()
+    os.utime(first.folder, (1, 1))
+    os.utime(second.folder, (2, 2))
+    assert [each.folder for each in cache.list_cache()] == [second.folder, first.folder]
+    open_prepared(data, SETTINGS)
+    found, other = cache.list_cache()
+    assert (found.folder, found.n_documents, found.n_vectors) == (first.folder, 50, 1)
+    assert found.n_bytes == sum(
+        file.stat().st_size for file in first.folder.rglob("*") if file.is_file()
+    )
+    assert (other.folder, other.n_vectors) == (second.folder, 0)
+    (second.folder / "prepared.json").write_text("[")
+    assert cache.list_cache()[1].n_documents is None
+    with locked(first.folder):
+        assert [each.folder for each in cache.clear_cache()] == [second.folder]
+    assert notes.texts[-1].endswith("It is kept.")
+    assert [each.folder for each in cache.clear_cache()] == [first.folder]
+    assert [each.name for each in folder.iterdir()] == ["mine"]

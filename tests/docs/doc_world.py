@@ -86,6 +86,8 @@ def make_room(words):
     """Return a command whose output has room: pages show several ways to make one thing."""
     if words[1] in ("train", "update"):
         shutil.rmtree(f"{words[words.index('--out') + 1]}.run", ignore_errors=True)
+    if words[1] in ("train", "predict", "mix", "distil", "update") and "--out" in words:
+        return [*words, "--overwrite"]
     if words[1:3] == ["data", "split"]:
         return [*words[:3], "news.jsonl", "parts-of-it", *words[5:]]
     return words

@@ -25,17 +25,17 @@ class Kind:
 
 
 def predictions(model):
-    work = ("predict", model, "data/test.jsonl", "--out", "out/rows.jsonl")
+    work = ("predict", model, "data/test.jsonl", "--out", "out/rows.jsonl", "--overwrite")
     return Kind(f"{model}/*", work, ("data", model), "out/rows.jsonl")
 
 
 def training(files, settings=CLASSICAL):
-    work = ("train", "prepared-data", "--out", "out/model", *settings)
+    work = ("train", "prepared-data", "--out", "out/model", "--overwrite", *settings)
     return Kind(f"prepared-data/{files}", work, ("prepared-data",), "out/model")
 
 
 def resumed_training(files):
-    work = ("train", "data", "--out", "out/network", *NETWORK, "--resume")
+    work = ("train", "data", "--out", "out/network", *NETWORK, "--resume", "--overwrite")
     copies = (("stopped.run", "out/network.run"),)
     weights = "out/network/model.safetensors"
     return Kind(f"out/network.run/{files}", work, ("data", "cache"), weights, copies)

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from setrnn.data.read import read_hierarchy
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.server import make_app
 from setrnn.systems.limits import Limits
+from setrnn.tagging.trust import Calibration
 from small_taggers import accepting_labels
 
 STRANGE = {"weather": ["sport", "economy"], "velmara": "sport"}
@@ -183,6 +185,17 @@ def test_models_are_listed_the_default_one_first(client, served):
     assert second["can_explain"]
     assert second["rules"] == ["set", "f1", "hamming"]
     assert second["data"] == "newsroom, synthetic"
+    assert first["warnings"] == second["warnings"] == []
+
+
+def test_what_training_warned_of_is_said_with_the_model(taggers):
+    notes = {**taggers["br"].notes, "warnings": ["It has learned little."]}
+    tagger = replace(taggers["br"], notes=notes, calibration=Calibration(100, share_trained_on=0.4))
+    learned, seen = ServedModel("a", "1", tagger).describe().warnings
+    assert learned == "It has learned little."
+    assert "40%" in seen
+    damaged = replace(taggers["br"], notes={"warnings": 3})
+    assert ServedModel("a", "1", damaged).describe().warnings == ()
 
 
 def test_labels_are_found_by_prefix(client, tagger):

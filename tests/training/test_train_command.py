@@ -37,6 +37,7 @@ def command(corpus, tmp_path, monkeypatch, capsys):
 
     def run(*more, data=corpus, method="set-rnn"):
         arguments = [data, "--method", method, "--out", tmp_path / "m", *SETTINGS, *more]
+        arguments += ["--overwrite"]
         monkeypatch.setattr(sys, "argv", ["setrnn", "train", *map(str, arguments)])
         with pytest.raises(SystemExit) as stop:
             main()
@@ -46,7 +47,7 @@ def command(corpus, tmp_path, monkeypatch, capsys):
 
 
 def test_a_line_is_said_for_each_epoch(command, tmp_path):
-    code, said = command()
+    code, said = command("--keep-run")
     assert code == 0, said
     rows = [line.split() for line in said.splitlines() if re.match(r" *[12]/2 ", line)]
     notes = json.loads((tmp_path / "m" / "config.json").read_text())["notes"]
@@ -67,12 +68,23 @@ def test_ctrl_c_says_how_to_resume_and_resume_does(command, tmp_path, signal_at_
     code, said = command()
     assert code == 1
     assert "unfinished run" in said
-    code, said = command("--resume")
+    code, said = command("--resume", "--keep-run")
     assert code == 0, said
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == whole
     (tmp_path / "m" / "model.safetensors").unlink()
     assert command("--resume")[0] == 0
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == whole
+
+
+def test_the_run_is_removed_once_the_model_is_written(command, tmp_path, signal_at_step):
+    signal_at_step(6)
+    assert command()[0] == 130
+    assert (tmp_path / "m.run").exists()
+    code, said = command("--resume", "--budget", "0.00001")
+    assert code == 0, said
+    assert (tmp_path / "m.run").exists(), "only the budget has ended it"
+    assert command("--resume")[0] == 0
+    assert {each.name for each in tmp_path.iterdir()} == {"m", "cache"}
 
 
 def failing(error):
@@ -93,7 +105,7 @@ def test_a_calibration_that_was_stopped_is_finished_by_resume(
         )
         assert command()[0] == 130
     assert not file.exists()
-    code, said = command("--resume")
+    code, said = command("--resume", "--keep-run")
     assert code == 0, said
     assert "Calibrated on" in said
     assert load(tmp_path / "m").calibration is not None

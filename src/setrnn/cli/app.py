@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from setrnn import __version__
 from setrnn.cli import INTERRUPTED
-from setrnn.cli.terminal import escape_controls, note, show_log
+from setrnn.cli.terminal import escape_controls, note, show_log, stderr
 from setrnn.errors import SetRNNError, StoppedError, find_memory_problem
 
 # The commands, each with the first line of its help. Each is the function (or group) of its name in
@@ -40,8 +40,22 @@ COMMANDS = {
     "report": "Make the report of a comparison again from its records: one page, tables and "
     "figures.",
     "serve": "Serve models: an HTTP API, and a page to tag with.",
+    "cache": "List the prepared data and word vectors in the cache, or remove them.",
     "methods": "List the systems: what each is for, what it maximises in training, how it "
     "predicts.",
+}
+
+HELP_ALL = "--help-all"
+# Options that --help leaves out: few people need them. All of them are in --help-all.
+RARE = {
+    *("features_field", "label_map", "encoding", "reader", "on_bad_row"),  # of data
+    *("hierarchy", "close_labels", "write_label_map", "split", "allow_training_documents"),
+    *("min_labels", "only_seen", "require", "forbid", "free", "closed"),  # of sets
+    *("beam_width", "raw", "present_field", "absent_field", "confidence"),
+    *("no_valid", "preset", "config", "jobs", "keep_run", "add"),  # of training
+    *("ray", "gpus_per_worker", "gpus_per_run", "chunk_rows"),  # of clusters
+    *("threads", "max_texts", "max_words", "max_body_bytes"),  # of the service
+    *("max_connections", "queue", "batch", "batch_ms"),
 }
 
 
@@ -85,6 +99,11 @@ def load_command(name: str) -> Any:  # noqa: ANN401 (a click command)
         # Paragraphs are wrapped by the terminal, not where the lines of a docstring end.
         each.help = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(each.help or ""))
         clear_flags(each.get_params(typer.Context(each)))
+        rare = [option for option in each.params if option.name in RARE]
+        if rare and "--help" in sys.argv and HELP_ALL not in sys.argv:
+            each.epilog = f"{len(rare)} more options: {HELP_ALL}"
+            for option in rare:
+                option.hidden = True
     return command
 
 
@@ -113,6 +132,9 @@ def _options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Show no notes and no bars, only warnings and errors.")
+    ] = False,
 ) -> None:
     show_log()
 
@@ -124,9 +146,12 @@ def run() -> NoReturn:
     for stream, errors in streams:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors=errors)
-    is_debugging = "--debug" in sys.argv
-    # --debug may stand anywhere
-    arguments = [each for each in sys.argv[1:] if each != "--debug"]
+    is_debugging, stderr.shows_notes = "--debug" in sys.argv, "--quiet" not in sys.argv
+    # They may stand anywhere.
+    arguments = [each for each in sys.argv[1:] if each not in ("--debug", "--quiet")]
+    arguments = ["--help" if each == HELP_ALL else each for each in arguments]
+    if not stderr.shows_notes:
+        os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
     try:
         code = app(arguments, prog_name="setrnn", standalone_mode=False)
         sys.stdout.flush()

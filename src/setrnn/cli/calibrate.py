@@ -36,6 +36,9 @@ def calibrate(
     figure: Annotated[
         Path | None, new_file("Also draw a reliability diagram: a .svg, .png or .pdf file.")
     ] = None,
+    details: Annotated[
+        bool, option("Also show how often sets of each probability are right, and the errors.")
+    ] = False,
     json: options.JsonFile = None,
     device: options.Device = "auto",
     allow_training_documents: options.AllowTrainingDocuments = False,
@@ -63,7 +66,7 @@ def calibrate(
             on_progress=on_progress,
         )
     found.tagger.save_calibration(model)
-    _show(found)
+    _show(found, details)
     if figure is not None:
         with whole_file(figure) as stream:
             setrnn.draw_reliability(found.before, found.after, stream, figure.suffix[1:])
@@ -73,23 +76,44 @@ def calibrate(
     note(f"Updated {model}")
 
 
-def _show(found: Calibrated) -> None:
-    """Print the reliability of the calibrated probabilities, and what is accepted."""
+def _show(found: Calibrated, has_details: bool) -> None:
+    """Print what is accepted, and with details how reliable the probabilities are."""
     after, labels = found.after, found.calibration.label_acceptance
     assert labels is not None
-    columns = (after.n_documents, after.mean_probability, after.accuracy)
-    rows = ([f"{n:,}", f"{p:.3f}", f"{right:.3f}"] for n, p, right in zip(*columns, strict=True))
-    title = "Predicted sets by their calibrated probability"
-    show_table(title, ["documents", "probability", "accuracy"], rows)
     show(
         f"{found.tagger.method}, rule {found.rule}, {found.calibration.n_documents:,} documents: "
-        f"{found.accuracy:.3f} of the predicted sets are right. Expected calibration error: "
-        f"{found.before.error:.3f} before, {after.error:.3f} after (measured on each fifth of the "
-        "documents, calibrated on the others).\n"
-        f"Labels: {found.labels_before.error:.3f} before, {found.labels_after.error:.3f} after.\n"
+        f"{found.accuracy:.3f} of the predicted sets are right."
+    )
+    asked, rows = found.acceptance.target, []
+    for each in found.shares:
+        target = f"{each.target:g}{'*' * (each.target == asked)}"
+        rows.append([target, f"{each.sets:.1%}", f"{each.labels:.1%}"])
+    show_table(
+        f"What can be accepted without review, with confidence {found.acceptance.confidence:g}",
+        ["target accuracy", "of the sets", "of the labels"],
+        rows,
+        "Labels: those that are more probable than not. * is what the model accepts from now on.",
+    )
+    show(
         f"{describe_acceptance(found.acceptance)}\n"
         f"Labels accepted one by one: {labels.n_safe:,} of {len(found.tagger.labels):,}; evaluate "
         "lists the probability from which on each is."
+    )
+    for what in found.kept:
+        note(
+            f"The probabilities of {what} stay as they were: a curve fitted on four fifths of "
+            "these documents is worse on the others."
+        )
+    if not has_details:
+        return
+    columns = (after.n_documents, after.mean_probability, after.accuracy)
+    bins = ([f"{n:,}", f"{p:.3f}", f"{right:.3f}"] for n, p, right in zip(*columns, strict=True))
+    title = "Predicted sets by their calibrated probability"
+    show_table(title, ["documents", "probability", "accuracy"], bins)
+    show(
+        f"Expected calibration error: {found.before.error:.3f} before, {after.error:.3f} after "
+        "(measured on each fifth of the documents, calibrated on the others).\n"
+        f"Labels: {found.labels_before.error:.3f} before, {found.labels_after.error:.3f} after."
     )
 
 
@@ -98,8 +122,8 @@ def describe_acceptance(acceptance: Acceptance) -> str:
     target, confidence = f"{acceptance.target:g}", f"{acceptance.confidence:g}"
     if acceptance.threshold is None:
         return (
-            f"No prediction is accepted: the accuracy is {acceptance.accuracy:.3f} at best, and "
-            f"its lower bound with confidence {confidence} is below {target}. Lower "
+            f"No prediction is accepted: of the most probable ones, {acceptance.accuracy:.3f} are "
+            f"right at best, which does not show {target} with confidence {confidence}. Lower "
             "--target-accuracy, or calibrate on more documents."
         )
     return (

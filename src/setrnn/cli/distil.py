@@ -17,7 +17,7 @@ def distil(
     data: options.Data,
     out: options.ModelOut,
     reading: options.TreeReading,
-    training: options.TrainingOptions,
+    training: options.StudentOptions,
     unlabelled: options.Unlabelled = None,
     method: Annotated[
         str, option("The student to train.", "set-rnn-exact|set-rnn|sigmoid")
@@ -28,8 +28,9 @@ def distil(
     The network is called the student. It learns from the train part of DATA and from texts without
     labels, and has the labels of DATA. The teacher may be of any kind and have another tokenizer.
     If DATA has no valid part, it is cut from train. Checkpoints, and what the teacher says about
-    each text, are kept in OUT.run.
+    each text, are in OUT.run until the model is written.
     """
+    options.refuse_replacing(out, training.may_replace(out), [teacher])
     with terminal_progress() as on_progress:
         student = setrnn.distil(
             teacher,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +12,7 @@ from setrnn.cli import options
 from setrnn.cli.options import option
 from setrnn.cli.progress import terminal_progress
 from setrnn.cli.tables import show_measures, show_table
-from setrnn.cli.terminal import show, warn, write_json
+from setrnn.cli.terminal import note, show, warn, write_json
 from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 from setrnn.errors import printable
 from setrnn.metrics import MEASURES
@@ -30,6 +30,10 @@ def evaluate(
     rule: options.Rule = None,
     split: options.TestPart = None,
     labels: Annotated[int, option("How many of the most frequent labels to show.", min=0)] = 10,
+    details: Annotated[
+        bool,
+        option("Also show the measures by each rule, of each label, and of the probabilities."),
+    ] = False,
     json: options.JsonFile = None,
     device: options.Device = "auto",
     beam_width: options.BeamWidth = None,
@@ -37,8 +41,9 @@ def evaluate(
 ) -> None:
     """Measure a model on documents whose labels are known.
 
-    Without --rule, the first table compares all prediction rules, and the rest is by the model's
-    own rule. The table says if the model was trained on the documents.
+    Predictions are by the model's own rule, or by --rule. The table shows the most frequent labels:
+    where they are accepted, and how often that was right. Without --rule, --details compares all
+    prediction rules.
     """
     tagger = setrnn.load(model, device)
     if beam_width is not None:
@@ -59,15 +64,23 @@ def evaluate(
     are_files = all(Path(place).is_file() for place in source.places)
     where = str(source) if are_files else f"{documents.split} of {source}"
     show(f"{name} ({tagger.method}), on {where}: {evaluation.scores.n_documents:,} documents")
-    is_seen = evaluation.is_seen and not allow_training_documents
-    _show_rules(found, own, evaluation.share_trained_on if is_seen else 0)
-    if rule is None:
-        show(_describe_rules(found, own))
-    show(_describe_probabilities(evaluation))
+    if evaluation.is_seen and not allow_training_documents:
+        show(
+            f"NOT ON NEW DOCUMENTS: the model was trained on about "
+            f"{evaluation.share_trained_on:.0%} of these. It will do worse on others."
+        )
+    show(f"{evaluation.scores.describe()} (Predicted by rule {own}.)")
     if evaluation.accepted is not None:
         show_accepted(evaluation.accepted, tagger.fitted.acceptance[own].target)
     if labels and evaluation.labels:
-        _show_labels(evaluation.labels, labels)
+        _show_labels(evaluation.labels, labels, details)
+    if details:
+        _show_rules(found, own)
+        if rule is None:
+            show(_describe_rules(found, own))
+        show(_describe_probabilities(evaluation))
+    else:
+        note("The measures by each rule, of each label and of the probabilities: --details")
     if evaluation.scores.n_unseen_labels:
         warn(
             f"{evaluation.scores.n_unseen_labels:,} labels that the model never saw occur "
@@ -86,16 +99,11 @@ def evaluate(
         write_json(json, values)
 
 
-def _show_rules(found: Mapping[str, Evaluation], own: str, share_trained_on: float) -> None:
+def _show_rules(found: Mapping[str, Evaluation], own: str) -> None:
     """Print the measures by each rule; the model's own rule comes first."""
     rows = {f"{own} (own)": found[own].as_dict()}
     rows |= {rule: each.as_dict() for rule, each in found.items() if rule != own}
-    caption = (
-        f"NOT ON NEW DOCUMENTS: the model was trained on about {share_trained_on:.0%} of these. "
-        "It will do worse on others."
-    )
-    title = "The measures by each prediction rule"
-    show_measures(title, rows, caption=caption if share_trained_on else "")
+    show_measures("The measures by each prediction rule", rows)
     if found[own].hierarchical is not None:
         show_measures("With the labels above, in the hierarchy", rows, HIERARCHICAL_MEASURES)
 
@@ -155,17 +163,28 @@ def _describe_probabilities(evaluation: Evaluation) -> str:
     )
 
 
-def _show_labels(labels: Sequence[LabelScores], n_shown: int) -> None:
-    """Print the measures of the most frequent labels, and from where they are accepted."""
-    columns = ["label", "support", "precision", "recall", "F1"]
-    has_accepted = any(each.accepted_share is not None for each in labels)
-    if has_accepted:
-        columns += ["accepted\nfrom", "accepted\nshare"]
-    rows = []
-    for each in labels[:n_shown]:
-        values = [each.precision, each.recall, each.f1]
-        if has_accepted:
-            values += [each.threshold, each.accepted_share]
-        texts = ("-" if value is None else f"{value:.3f}" for value in values)
-        rows.append([printable(each.label), f"{each.support:,}", *texts])
-    show_table(f"The {len(rows)} most frequent of {len(labels):,} labels", columns, rows)
+def _show_labels(labels: Sequence[LabelScores], n_shown: int, has_details: bool) -> None:
+    """Print where the most frequent labels are accepted, and how often that was right.
+
+    With details, or in a model that accepts no labels, print their measures.
+    """
+    shown = labels[:n_shown]
+
+    def write(values: Iterable[float | None]) -> list[str]:
+        return ["-" if value is None else f"{value:.3f}" for value in values]
+
+    columns = {
+        "label": [printable(each.label) for each in shown],
+        "documents": [f"{each.support:,}" for each in shown],
+    }
+    if has_accepted := any(each.n_accepted is not None for each in labels):
+        columns["proposed"] = [f"{each.n_predicted:,}" for each in shown]
+        columns["accepted"] = [f"{each.n_accepted or 0:,}" for each in shown]
+        columns["of these\nright"] = write(each.accepted_accuracy for each in shown)
+        columns["accepted\nfrom"] = write(each.threshold for each in shown)
+    if has_details or not has_accepted:
+        columns["precision"] = write(each.precision for each in shown)
+        columns["recall"] = write(each.recall for each in shown)
+        columns["F1"] = write(each.f1 for each in shown)
+    title = f"The {len(shown)} most frequent of {len(labels):,} labels"
+    show_table(title, list(columns), zip(*columns.values(), strict=True))

@@ -32,6 +32,7 @@ def mix(
     split: options.ValidPart = None,
     device: options.Device = "auto",
     allow_training_documents: options.AllowTrainingDocuments = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Make one model of several, with weights fitted for each prediction rule.
 
@@ -41,6 +42,7 @@ def mix(
     """
     if out.resolve() in (Path(model).resolve() for model in models):
         raise ConfigError(f"--out is {out}, one of the models to mix. Name another folder.")
+    options.refuse_replacing(out, overwrite)
     with terminal_progress() as on_progress:
         tagger = setrnn.mix(
             models,

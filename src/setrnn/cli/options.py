@@ -16,6 +16,7 @@ from setrnn.data.cache import Source
 from setrnn.data.disk import check_file_place
 from setrnn.data.read import ReadOptions, make_hierarchy, read_label_map
 from setrnn.data.read.reader import OnBadRow
+from setrnn.errors import ConfigError
 
 if TYPE_CHECKING:
     from setrnn import Limits
@@ -73,6 +74,7 @@ Data = Annotated[
     ),
 ]
 ModelOut = Annotated[Path, option("The model folder to write.")]
+BUDGET = "The time that training may take; 0 for no limit."
 ValidPart = Annotated[str | None, part("valid")]
 TestPart = Annotated[str | None, part("test")]
 Valid = Annotated[Path | None, option("A file to use as the valid part.")]
@@ -121,7 +123,18 @@ BeamWidth = Annotated[
 AllowTrainingDocuments = Annotated[
     bool, option("Use the documents even if the model was trained on them.")
 ]
+Overwrite = Annotated[bool, option("Replace what --out names, if it exists.")]
 JsonFile = Annotated[Path | None, new_file("Also write the result to this JSON file.")]
+
+
+def refuse_replacing(out: Path, is_asked: bool, inputs: Sequence[str] = ()) -> None:
+    """Raise if a file or model exists that nobody asked to replace, before the work.
+
+    An input is refused elsewhere, in any case.
+    """
+    is_input = out.resolve() in [Path(each).resolve() for each in inputs]
+    if not (is_asked or is_input) and (out.is_file() or (out / "config.json").is_file()):
+        raise ConfigError(f"{out} exists. Add --overwrite to replace it, or name another --out.")
 
 
 @dataclass(frozen=True)
@@ -217,13 +230,7 @@ class TrainingOptions:
         ),
     ] = None
     budget: Annotated[
-        float | None,
-        option(
-            "The time that training may take; 0 for no limit.",
-            "MINUTES",
-            min=0,
-            default="10 for train without --method on a CPU, otherwise no limit",
-        ),
+        float | None, option(BUDGET, "MINUTES", min=0, default="10 without --method on a CPU")
     ] = None
     valid: Valid = None
     no_valid: Annotated[
@@ -253,11 +260,30 @@ class TrainingOptions:
         ),
     ] = False
 
+    keep_run: Annotated[
+        bool, option("Keep OUT.run, the checkpoints and members, once the model is written.")
+    ] = False
+    overwrite: Overwrite = False
+
+    def may_replace(self, out: Path) -> bool:
+        """Return whether a model may be replaced, or is continued."""
+        from setrnn.training.run_folder import run_folder_of  # it loads torch
+
+        return self.overwrite or (self.resume and run_folder_of(out).exists())
+
     def arguments(self) -> dict[str, Any]:
         """Return them as the arguments of `setrnn.train` and `setrnn.distil`."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         cut_valid = not values.pop("no_valid")
+        del values["overwrite"]
         return {**values, "cut_valid": cut_valid, "settings": self.settings or []}
+
+
+@dataclass(frozen=True)
+class StudentOptions(TrainingOptions):
+    """The same for a student, whose teacher has worked before."""
+
+    budget: Annotated[float | None, option(BUDGET, "MINUTES", min=0, default="no limit")] = None
 
 
 @dataclass(frozen=True)

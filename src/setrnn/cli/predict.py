@@ -118,6 +118,9 @@ def predict(
     absent_field: Annotated[
         str | None, option("The field or column of labels that are known to be wrong.")
     ] = None,
+    overwrite: Annotated[
+        bool, option("Replace the file OUT, if it exists. A folder of parts is never replaced.")
+    ] = False,
 ) -> None:
     """Tag documents; write a row for each, in the order of the input.
 
@@ -135,6 +138,10 @@ def predict(
                 "--workers, --ray and a folder as --out are for files: without standard input and "
                 "output, --text and known labels."
             )
+        from setrnn.tagging.files import PARTS  # it loads torch, which the help does not need
+
+        is_begun = Path(out + PARTS).exists()
+        options.refuse_replacing(Path(out), overwrite or is_begun, source.places)
         how |= {"beam_width": beam_width, "split": split, "device": device, **many.given()}
         with terminal_progress() as on_progress:
             done = setrnn.predict_files(model, source, out, **how, on_progress=on_progress)
@@ -149,6 +156,7 @@ def predict(
         raise ConfigError(
             f"predict writes .jsonl, .csv and .parquet, not {file.suffix}. Choose another --out."
         )
+    options.refuse_replacing(file, overwrite, source.places)
     tagger = setrnn.load(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)

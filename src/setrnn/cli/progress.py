@@ -34,7 +34,8 @@ def terminal_progress() -> Iterator[OnProgress]:
             elapsed_when_finished=True, table_column=Column(no_wrap=True)
         ),
     )
-    with rich_progress.Progress(*columns, console=stderr, disable=not stderr.is_terminal) as bars:
+    is_disabled = not (stderr.is_terminal and stderr.shows_notes)
+    with rich_progress.Progress(*columns, console=stderr, disable=is_disabled) as bars:
         yield _Display(bars)
 
 

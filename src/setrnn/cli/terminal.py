@@ -50,6 +50,8 @@ def escape_json(line: str) -> str:
 class Terminal(Console):
     """A console that escapes the control characters of all it prints, wherever they come from."""
 
+    shows_notes = True  # and bars; warnings and errors are always shown
+
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, emoji=False)
 
@@ -80,7 +82,9 @@ def show(text: str) -> None:
 
 
 def note(message: str, style: str | None = None) -> None:
-    """Print a note to standard error, in one line."""
+    """Print a note to standard error, in one line; with a style, it is more than a note."""
+    if style is None and not stderr.shows_notes:
+        return
     line = escape_controls(message).replace("\n", "\\n")
     stderr.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
 

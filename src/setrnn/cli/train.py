@@ -43,7 +43,7 @@ def train(
     mixes them with weights chosen on the valid part. A table shows what each gives there.
 
     If DATA has no valid part, a tenth of train is set aside for it, or up to a quarter if there are
-    few documents. Checkpoints, logs and members are kept in OUT.run.
+    few documents. Checkpoints, logs and members are in OUT.run until the model is written.
 
     Several GPUs train one network by torchrun --nproc-per-node N -m setrnn train DATA --method NAME
     --out MODEL.
@@ -52,6 +52,7 @@ def train(
     from setrnn.tagging.learn.member_candidates import MOST_JOBS
     from setrnn.training.ranks import connected
 
+    options.refuse_replacing(out, training.may_replace(out))
     with (
         connected(training.device) as ranks,
         quiet(not ranks.is_first),

@@ -37,6 +37,7 @@ def update(
     ] = None,
     settings: options.Settings = None,
     device: options.Device = "auto",
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Update a model with new documents and labels, without training from the beginning.
 
@@ -46,6 +47,7 @@ def update(
     shows the measures of both models on valid documents: those of OLD and NEW, or, where they have
     no valid part, the documents of OLD that MODEL was not trained on, and a tenth of NEW.
     """
+    options.refuse_replacing(out, overwrite, [model])
     with terminal_progress() as on_progress:
         tagger = setrnn.update(
             model,

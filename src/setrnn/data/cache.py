@@ -12,6 +12,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import nsmallest
@@ -27,6 +28,7 @@ from setrnn.data.disk import (
     file_hash,
     locked,
     recovered,
+    remove_folder,
     remove_leftovers,
     temporary_folder,
     was_left,
@@ -55,7 +57,7 @@ from setrnn.data.streaming import batched, prefetch
 from setrnn.data.text.languages import read_stop_words, settle_language
 from setrnn.data.text.subwords import pretrained_encoder
 from setrnn.data.text.words import TextEncoder, extend_tokenizer, learn_tokenizer, rank_words
-from setrnn.errors import DataError
+from setrnn.errors import BusyError, DataError
 from setrnn.progress import OnProgress, ignore_progress, log, watch
 
 CACHE_VARIABLE = "SETRNN_CACHE"
@@ -175,6 +177,8 @@ def open_prepared(
             remove_leftovers(target.parent)  # copies of texts
             if not is_prepared(recovered(target)):
                 return _prepare(source, dataset, settings, target, on_progress)
+    with suppress(OSError):  # it may be read-only
+        os.utime(target)  # the last use, for list_cache
     return Prepared(target)
 
 
@@ -397,3 +401,58 @@ def _encode(
             ]
         )
         yield batch, tokens, labels, encode_unknown(batch, vocabulary.labels.index)
+
+
+@dataclass(frozen=True)
+class CachedData:
+    """Prepared data in the cache, with the word vectors learned from it."""
+
+    folder: Path
+    n_documents: int | None  # None if it is damaged, or of another version
+    n_vectors: int  # files of word vectors
+    n_bytes: int  # of all files
+    last_used: float  # seconds since 1970
+
+
+def list_cache() -> list[CachedData]:
+    """List the prepared data in the cache, what was used last first.
+
+    Example:
+        >>> import setrnn
+        >>> prepared = setrnn.prepare("newsroom")
+        >>> cached = setrnn.list_cache()[0]
+        >>> cached.folder == prepared.folder, cached.n_documents
+        (True, 6000)
+    """
+    found = []
+    for folder in cache_folder().glob("[!.]*"):  # others are being written or removed
+        if is_prepared(folder):
+            n_documents = None
+            with suppress(DataError):
+                n_documents = sum(Prepared(folder).description["n_documents"].values())
+            n_vectors = len([*folder.glob("*.npz")])
+            n_bytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+            last_used = folder.stat().st_mtime
+            found.append(CachedData(folder, n_documents, n_vectors, n_bytes, last_used))
+    return sorted(found, key=lambda each: -each.last_used)
+
+
+def clear_cache() -> list[CachedData]:
+    """Remove the prepared data in the cache, and return what was removed.
+
+    What another process is writing stays. Nothing else in the folder is touched.
+    """
+    removed = []
+    for each in list_cache():
+        try:
+            with locked(each.folder, wait=False):
+                remove_folder(each.folder)
+            removed.append(each)
+        except BusyError as busy:
+            log.info(f"{busy} It is kept.")
+    return removed
+
+
+def _hash_content(file: Path) -> str:
+    with file_errors(file):
+        return file_hash(file)

@@ -239,6 +239,17 @@ def remove_leftovers(folder: Path) -> None:
                 path.unlink()
 
 
+def remove_folder(target: Path) -> None:
+    """Remove a folder at once: a kill leaves no half of it under its name.
+
+    One that may not be removed, or that Windows keeps while a file in it is open, stays.
+    """
+    temporary = _beside(target)
+    with suppress(OSError):
+        target.rename(temporary)
+        shutil.rmtree(temporary)
+
+
 def _keep_permissions(target: Path, temporary: Path) -> None:
     """Give files the permissions they had in the old folder; new ones no more than the folder."""
     if not target.exists():

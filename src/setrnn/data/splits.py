@@ -59,7 +59,7 @@ def cut_train(
         ['train', 'test']
     """
     if shares is not None:
-        _check_shares(list(shares.values()))
+        _check_shares(list(shares.values()), list(shares))
     Config(seed=seed)  # checks it
     train = dataset.require("train")
     others = {name: split for name, split in dataset.splits.items() if name != "train"}
@@ -244,8 +244,9 @@ def _membership(
     return membership
 
 
-def _check_shares(shares: Sequence[float]) -> None:
-    listed = ", ".join(f"{share:g}" for share in shares)
+def _check_shares(shares: Sequence[float], names: Sequence[str] = ()) -> None:
+    named = zip(names or [""] * len(shares), shares, strict=True)
+    listed = ", ".join(f"{name} {share:g}".strip() for name, share in named)
     if not all(share > 0 for share in shares):
         raise DataError(f"The shares of the parts must be above 0, got {listed}.")
     if not math.isclose(math.fsum(shares), 1, abs_tol=1e-6):

@@ -73,6 +73,7 @@ def describe_model(tagger: TrainedModel) -> Json:
         "labels": list(tagger.labels.names),
         "hierarchy": hierarchy,
         "calibration": fitted,
+        "warnings": list(tagger.warnings),
         "notes": dict(tagger.notes),
     }
 

@@ -64,6 +64,7 @@ class ServedModel:
             label_target=of_labels.target if of_labels else None,
             data=None if data is None else str(data),
             keeps_closed=None if tagger.hierarchy is None else tagger.keeps_closed,
+            warnings=tagger.warnings,
         )
 
     def list_labels(self, prefix: str, limit: int) -> LabelsAnswer:

@@ -118,6 +118,19 @@ class TrainedModel:
         return self.calibration or Calibration(0)
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a user of the model has to know: what its training and calibration warned of."""
+        found = self.notes.get("warnings")
+        texts = [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+        if share := self.fitted.share_trained_on:
+            texts.append(
+                f"The model was trained on about {share:.0%} of the documents that it was "
+                "calibrated on: its probabilities and acceptance promise an accuracy that new "
+                "documents do not reach."
+            )
+        return tuple(texts)
+
+    @property
     def rules(self) -> tuple[str, ...]:
         """The rules that this model can predict by."""
         has_thresholds = self.fitted.thresholds is not None

@@ -77,6 +77,7 @@ class TrainOptions:
     documents: TrainingDocuments | None = None  # to train on; None for the train part
     start: Start | None = None  # None for a new network
     identity: Mapping[str, str] = field(default_factory=dict)  # what else decides what is trained
+    keep_run: bool = True  # once the model is written
 
 
 @dataclass(frozen=True)

@@ -207,3 +207,15 @@ def test_a_refusal_is_said_in_the_servers_words(browser, site):
             assert tab.locator("#trouble img").count() == 0
             tab.click("#edit")
             expect(tab.locator("#trouble")).to_be_hidden()
+
+
+def test_what_training_warned_of_is_above_the_page(browser, site):
+    warning = "The model has learned <b>little</b>."
+    model = replace(site.tagger, notes={**site.tagger.notes, "warnings": [warning]})
+    plain = replace(site.tagger, notes={})
+    models = [ServedModel("weak", "v1", model), ServedModel("plain", "v2", plain)]
+    with page_of(browser, Registry.of(*models)) as tab:
+        expect(tab.locator("#warnings")).to_be_visible()
+        expect(tab.locator("#warnings p")).to_have_text([warning])
+        tab.select_option("#model", "plain")
+        expect(tab.locator("#warnings")).to_be_hidden()

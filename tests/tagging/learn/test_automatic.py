@@ -35,7 +35,8 @@ NAMES = ["br-support", "pcc", "set-rnn-exact", "sigmoid", "set-rnn-exact-2", "si
 def trained(small_prepared, tmp_path_factory):
     """A model without a limit on time, and its folder."""
     out = tmp_path_factory.mktemp("automatic") / "model"
-    tagger = setrnn.train(small_prepared, out=out, budget=0, device="cpu", settings=QUICK)
+    arguments = {"budget": 0, "device": "cpu", "settings": QUICK, "keep_run": True}
+    tagger = setrnn.train(small_prepared, out=out, **arguments)
     return tagger, out
 
 
@@ -80,6 +81,7 @@ def test_what_was_trained_before_is_not_trained_again_and_the_bits_are_the_same(
     (run / "plan.json").write_text(json.dumps(plan))
     (run / "set-rnn-exact-2.log").touch()  # left by a process that was killed
     arguments = {"out": out, "budget": 0, "jobs": 2, "device": "cpu", "settings": QUICK}
+    arguments["keep_run"] = True
     with pytest.raises(ConfigError, match="--resume"):
         setrnn.train(small_prepared, **arguments)
     with pytest.raises(ConfigError, match=r"training.metric=.*instance_f1.*label_f1"):
@@ -103,6 +105,17 @@ def test_a_budget_that_is_used_up_mixes_what_is_finished(trained, small_prepared
     automatic = setrnn.load(out).notes["automatic"]
     assert [each["name"] for each in automatic["members"]] == NAMES[:-1]
     assert automatic["left_out"] == {"sigmoid-2": "no time was left"}
+
+
+def test_the_members_are_removed_once_the_mixture_is_written(trained, small_prepared, tmp_path):
+    out = tmp_path / "model"
+    shutil.copytree(f"{trained[1]}.run", f"{out}.run")
+    (tmp_path / "model.run" / "saved").unlink()
+    arguments = {"budget": 0, "device": "cpu", "settings": QUICK}
+    tagger = setrnn.train(small_prepared, out=out, resume=True, **arguments)
+    assert [each.name for each in tmp_path.iterdir()] == ["model"]
+    texts = ["The ski race was cancelled."]
+    assert tagger.tag(texts) == setrnn.load(out, "cpu").tag(texts)
 
 
 def test_a_network_is_not_trained_among_the_members_of_a_mixture(trained, small_prepared):
@@ -206,7 +219,7 @@ def test_word_vectors_are_chosen_once_and_the_plan_keeps_the_choice(
     settings = [each for each in QUICK if not each.startswith("vectors.source")]
     out = tmp_path / "m"
     arguments = {"budget": 0, "device": "cpu", "settings": settings, "out": out}
-    setrnn.train(small_prepared, **arguments)
+    setrnn.train(small_prepared, keep_run=True, **arguments)
     networks = [tmp_path / "m.run" / name for name in ("sigmoid", "sigmoid-2")]
     assert [setrnn.load(each).config.vectors.source for each in networks] == ["none", "none"]
     shutil.rmtree(networks[1])  # its run is there, and fits the same vectors only

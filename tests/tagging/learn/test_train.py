@@ -7,6 +7,7 @@ import pytest
 import setrnn
 from setrnn.config import Config, TextSettings, load_config
 from setrnn.data.cache import prepare
+from setrnn.data.read import write_examples
 from setrnn.errors import ConfigError, DataError, ModelError, StoppedError
 from setrnn.tagging.learn import data
 from setrnn.tagging.learn.data import (
@@ -16,6 +17,7 @@ from setrnn.tagging.learn.data import (
     open_training_data,
 )
 
+QUICK = {"vectors.source": "none", "training.epochs": 1, "model.encoder_units": 8}
 TEXTS = {
     "english": "The government has decided that there will be more money for all of the schools.",
     "german": "Die Regierung hat beschlossen, dass es mehr Geld für die Schulen in dem Land gibt.",
@@ -74,6 +76,20 @@ def test_ctrl_c_before_the_first_checkpoint_says_to_start_again(
         setrnn.train(small_prepared, "set-rnn", out=tmp_path / "m")
     with pytest.raises(KeyboardInterrupt):  # nothing is kept that could be resumed
         setrnn.train(small_prepared, "br", out=tmp_path / "m")
+
+
+def test_the_warnings_of_training_stay_with_the_model(tmp_path, small_examples, monkeypatch):
+    monkeypatch.setenv("SETRNN_CACHE", str(tmp_path / "cache"))
+    write_examples(small_examples["train"][:30], tmp_path / "news.jsonl")
+    arguments = {"cut_valid": False, "out": tmp_path / "m", "device": "cpu", "settings": QUICK}
+    setrnn.train(tmp_path / "news.jsonl", "sigmoid", **arguments)
+    tagger = setrnn.load(tmp_path / "m")
+    assert [each.split()[0] for each in tagger.warnings] == ["Trained", "30"]
+    assert "without a valid part" in tagger.warnings[0]
+    assert "training steps" in tagger.warnings[1]
+    text = (tmp_path / "m" / "README.md").read_text()
+    assert all(f"- warning: {each}" in text for each in tagger.warnings)
+    assert setrnn.describe_model(tagger)["warnings"] == list(tagger.warnings)
 
 
 def test_data_is_prepared_once_and_found_again(tmp_path, notes):

@@ -40,6 +40,16 @@ def test_bins_hold_about_the_same_number_of_documents():
     assert reliability(np.full(100, 0.7), np.arange(100) < 60).n_documents.tolist() == [100]
 
 
+def test_the_best_accuracy_means_the_same_for_each_target():
+    rng = np.random.default_rng(3)
+    probs = rng.random(400)
+    is_right = rng.random(400) < 0.3 + 0.3 * probs
+    found = [fit_acceptance("f1", probs, is_right, target, 0.9) for target in (0.7, 0.8, 0.9, 0.99)]
+    assert {each.threshold for each in found} == {None}
+    assert len({each.accuracy for each in found}) == 1
+    assert 0.3 < found[0].accuracy < 0.8
+
+
 @pytest.mark.parametrize("target", [0.8, 0.9])
 def test_the_target_is_kept_as_often_as_was_asked_for(target):
     """Documents are drawn again each time; the true accuracy of the accepted is known."""

@@ -107,6 +107,30 @@ def test_what_is_said_of_acceptance_is_what_tagging_does(calibrated, many):
     assert [each.accepted for each in own] == [each.accepted for each in predictions]
 
 
+def test_the_shares_of_other_targets_are_what_a_calibration_to_them_accepts(
+    calibrated, taggers, many
+):
+    _, found = calibrated
+    assert [each.target for each in found.shares] == [0.5, 0.6, 0.7, 0.8, 0.9, 0.95]
+    assert found.shares[0].sets == found.acceptance.share
+    for name in ("sets", "labels"):
+        shares = [getattr(each, name) for each in found.shares]
+        assert shares == sorted(shares, reverse=True)
+        assert 0 < shares[0] <= 1
+    other = calibrate(taggers["br"], many, target=0.7)
+    assert other.shares == found.shares
+    assert other.acceptance.share == found.shares[2].sets
+
+
+def test_what_is_worse_than_before_is_not_used_and_named(calibrated, many, monkeypatch):
+    tagger, found = calibrated
+    assert found.kept == ()
+    monkeypatch.setattr("setrnn.tagging.trust.sets._held_out_loss", lambda *_: 1e9)
+    again = calibrate(tagger, many[:300], target=0.5)
+    assert "sets" in again.kept
+    assert again.calibration.scalings["sets"] == tagger.calibration.scalings["sets"]
+
+
 def test_unseen_documents_are_better_calibrated(calibrated, taggers):
     from setrnn.tagging.evaluate import evaluate
 

@@ -13,6 +13,7 @@ from setrnn.tagging.trust.labels import (
     add_knots,
     fit_label_curves,
     fit_smooth_curves,
+    keep_better_curves,
     log_loss,
 )
 
@@ -87,6 +88,20 @@ def test_knots_are_added_only_where_they_predict_better(overconfident):
     assert (np.diff(found(np.linspace(0, 1, 50)[:, None].repeat(20, 1)), axis=0) >= 0).all()
     few = add_knots(smooth, TrueMarginals.of_matrices(stepped[:100], is_label[:100]))
     assert len(few.knots) == 2
+
+
+def test_curves_that_are_worse_on_other_documents_are_not_used(overconfident):
+    random = np.random.default_rng(5)
+    probs = random.random((100, 20)).astype(np.float32) / 2
+    own = TrueMarginals.of_matrices(probs, random.random((100, 20)) < probs)  # a perfect model
+    new, held_out = fit_label_curves(own)
+    found, after = keep_better_curves(None, new, held_out, own)
+    assert found is not new
+    assert np.allclose(after, own.probs, atol=1e-5)
+    own = TrueMarginals.of_matrices(*overconfident[:2])
+    new, held_out = fit_label_curves(own)
+    for old in (None, found):
+        assert keep_better_curves(old, new, held_out, own)[0] is new
 
 
 def test_memory_is_bounded(overconfident):

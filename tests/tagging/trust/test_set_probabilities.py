@@ -13,6 +13,7 @@ from setrnn.tagging.trust.sets import (
     fit_scaling,
     fit_temperature,
     held_out,
+    keep_better,
     with_another_set,
 )
 from synthetic import candidates, draw
@@ -114,6 +115,24 @@ def test_isotonic_is_taken_where_it_helps_unseen_documents():
     before = reliability(np.exp(unseen[:, 0]), is_right).error
     after = reliability(scaling.first_probs(unseen), is_right).error
     assert after < before / 3
+
+
+def test_a_scaling_that_is_worse_on_other_documents_is_not_used():
+    """Few documents of a perfect model: what is fitted to them is noise."""
+    n_kept = 0
+    for seed in range(20):
+        log_probs = candidates(100, seed=seed)
+        true_rank = draw(log_probs, seed=seed)
+        new = fit_scaling(log_probs, true_rank)
+        found = keep_better(None, new, log_probs, true_rank)
+        assert found is new or found.temperature == 1
+        n_kept += found is not new
+    assert n_kept > 10
+    log_probs = candidates(2000)
+    true_rank = draw(log_probs, 2.0)
+    new = fit_scaling(log_probs, true_rank)
+    assert keep_better(None, new, log_probs, true_rank) is new
+    assert keep_better(Scaling(16, 0.3), new, log_probs, true_rank) is new
 
 
 def test_every_document_is_held_out_once_and_has_no_part_in_its_scaling():

@@ -63,4 +63,6 @@ function drawChoosers() {
   const data = model.data ? `, trained on ${model.data}` : "";
   at("about").textContent = `${model.method}, ${count(model.n_labels, "label")}${data}`;
   at("about").title = `${model.name}, version ${model.version}`;
+  at("warnings").replaceChildren(...model.warnings.map((each) => make("p", { textContent: each })));
+  at("warnings").hidden = !model.warnings.length;
 }

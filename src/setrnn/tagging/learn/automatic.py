@@ -18,7 +18,7 @@ from typing import Any
 
 from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.cache import Source, open_prepared
-from setrnn.data.disk import private_folder
+from setrnn.data.disk import private_folder, remove_folder
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import even_rows
 from setrnn.data.vectors import SOURCES
@@ -99,8 +99,8 @@ class Automatic:
         for each in self.candidates:
             check_method(each.method, each.config)
 
-    def train(self) -> Tagger:
-        """Train the members, mix them, and save the mixture."""
+    def train(self, keep_run: bool = True) -> Tagger:
+        """Train the members, mix them, and save the mixture; then they are removed, if asked."""
         with ExitStack() as stack:
             if self.out is None:
                 place = stack.enter_context(private_folder()) / "members"
@@ -125,6 +125,8 @@ class Automatic:
                 tagger = tagger.saved_to(self.out, way_out)
                 self._write_plan()
                 mark_saved(place)
+                if not keep_run:
+                    remove_folder(place)
         return tagger
 
     def _open_data(self) -> tuple[Prepared, bool]:

@@ -61,6 +61,7 @@ def distil(
     device: str = "auto",
     seed: int | None = None,
     resume: bool = False,
+    keep_run: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
     """Train a student network on what a teacher says about texts, and return it as a tagger.
@@ -75,7 +76,7 @@ def distil(
         data: documents with labels, as for `train`. A prepared folder is possible if it was made
             with the teacher's vocabulary.
         method: the student: set-rnn-exact, set-rnn or sigmoid.
-        out: the model folder to write. Checkpoints are kept in OUT.run.
+        out: the model folder to write. Checkpoints are in OUT.run meanwhile.
         unlabelled: files of texts without labels. A prepared folder has them already.
         measure: what to be good at, as for `train`.
         budget: the minutes that the student's training may take, without the teacher's work; 0 or
@@ -88,6 +89,7 @@ def distil(
         device: where to compute: auto, cpu or cuda.
         seed: the seed of the run; 0 if not given.
         resume: continue the run kept in OUT.run, as for `train`; the teacher is asked again.
+        keep_run: whether OUT.run stays, as for `train`.
         on_progress: called with the progress.
 
     Example:
@@ -116,6 +118,7 @@ def distil(
         found = _ask(tagger, source, prepared, full, on_progress)
         options = TrainOptions(
             device,
+            keep_run=keep_run,
             resume=resume,
             max_seconds=seconds,
             rule=rule_for(full.training.metric),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.config import Config
+from setrnn.data.disk import remove_folder
 from setrnn.data.example import join_hashes
 from setrnn.data.prepared import Prepared
 from setrnn.data.read.label_files import Parents
@@ -48,6 +49,8 @@ from setrnn.training.validation import best_constant, has_valid, validate
 
 SECONDS_ON_CPU = 600.0  # if no budget is given
 FEW_STEPS = 300  # with fewer, the default settings learn little
+NO_VALID = "Trained without a valid part: nothing was chosen or measured on new documents."
+TIME_IS_UP = "the time was up"
 SPREAD = 0.3  # of a measure over documents, about: a standard error is this over sqrt(n)
 
 
@@ -69,6 +72,7 @@ def train(
     device: str = "auto",
     seed: int | None = None,
     resume: bool = False,
+    keep_run: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
     """Train on documents with labels, and return the model as a tagger.
@@ -94,7 +98,7 @@ def train(
             limit otherwise.
         jobs: without a method, the networks that are trained at a time on a CPU, each in a process
             of its own; a script that asks for several needs `if __name__ == "__main__":`.
-        out: the model folder to write. Checkpoints and members are kept beside it, in OUT.run.
+        out: the model folder to write. Checkpoints and members are beside it meanwhile, in OUT.run.
         valid: a file that becomes the valid part.
         cut_valid: whether a tenth of train becomes the valid part, if there is none. Otherwise all
             documents are trained on, and nothing is chosen or calibrated on new ones.
@@ -110,6 +114,8 @@ def train(
         resume: continue the run kept in OUT.run. With a budget that is used up already, its best
             epoch becomes the model; without a method, members without a finished epoch are left
             out.
+        keep_run: whether OUT.run stays once the model is written. With a method, it stays too if
+            the budget has ended the training, which can then be continued.
         on_progress: called with the progress.
 
     Example:
@@ -137,11 +143,12 @@ def train(
         with explain_stop(target):
             return Automatic(
                 source, asked, target, device, resume, seconds, started, n_jobs, on_progress
-            ).train()
+            ).train(keep_run)
     options = TrainOptions(
         device,
         None if target is None or not chosen.is_network else run_folder_of(target),
         resume,
+        keep_run=keep_run,
         max_seconds=seconds,
         on_progress=on_progress,
         rule=rule_for(full.training.metric),
@@ -201,16 +208,20 @@ def train_prepared(
         options = replace(options, run_folder=run_folder_of(out))
     config = fit_to_data(config, prepared)
     with only_trainer(options.run_folder, options.wait):
-        _note_before(prepared, method, config, options)
+        warnings = _warn(prepared, method, config, options)
         tagger = train_uncalibrated(prepared, method, config, options)
-        tagger.notes.update(notes or {})
+        tagger.notes.update({**(notes or {}), "warnings": warnings})
         measure_on_valid(tagger, prepared, method, options)
         if options.rule is not None:  # else the scores are by a rule for another measure
             warn_if_nothing_learned(tagger, prepared, config.training.metric)
         before = find_calibration(out)
         tagger = tagger if out is None else _save(tagger, out, options)
         valid = open_documents(prepared, "valid")
-        return calibrate_or_warn(tagger, valid, out, before, options.on_progress)
+        tagger = calibrate_or_warn(tagger, valid, out, before, options.on_progress)
+        is_kept = options.keep_run or _why_ended(tagger.notes, config) == TIME_IS_UP
+        if options.run_folder is not None and out is not None and not is_kept:
+            remove_folder(options.run_folder)
+        return tagger
 
 
 def train_uncalibrated(
@@ -273,18 +284,21 @@ def _save(tagger: Tagger, out: Path, options: TrainOptions) -> Tagger:
     return saved
 
 
-def _note_before(prepared: Prepared, method: Method, config: Config, options: TrainOptions) -> None:
+def _warn(prepared: Prepared, method: Method, config: Config, options: TrainOptions) -> list[str]:
+    """Log what is not as it should be; return what the model has to keep as warnings."""
+    warnings = [] if has_valid(prepared) else [NO_VALID]
     if not method.is_network:
-        return
+        return warnings
     settings, n_documents = config.training, prepared.description["n_documents"]
     n_train = n_documents["train"] if options.documents is None else len(options.documents)
     n_steps = -(-n_train // settings.batch_size) * settings.epochs
     if n_steps < FEW_STEPS:
-        log.warning(
+        warnings.append(
             f"{n_train:,} documents give only {n_steps} training steps, too few to learn much. "
             f"Lower training.batch_size (now {settings.batch_size}) or raise training.epochs (now "
             f"{settings.epochs})."
         )
+        log.warning(warnings[-1])
     if options.resume and options.run_folder is not None and not has_run(options.run_folder):
         log.info(f"{options.run_folder} has no checkpoint yet: training starts from the beginning.")
     if not n_documents.get("valid"):
@@ -293,19 +307,26 @@ def _note_before(prepared: Prepared, method: Method, config: Config, options: Tr
             "training.patience have no effect. Give the data itself, or prepare it with "
             "--valid FILE."
         )
+    return warnings
 
 
 def _note_best_epoch(notes: Mapping[str, Any], config: Config, options: TrainOptions) -> None:
     best = notes.get("best_epoch")
     if not best:
         return
-    metric = MEASURES[config.training.metric]
-    if len(notes["epochs"]) < config.training.epochs:
-        n_epochs, patience = len(notes["epochs"]), config.training.patience
-        is_stuck = 0 < patience <= n_epochs - best
-        why = f"no better {metric} since epoch {best}" if is_stuck else "the time was up"
-        log.info(f"Stopped early, after epoch {n_epochs}: {why}.")
-    log.info(f"The model is that of epoch {best}, the best by {metric}.")
+    if why := _why_ended(notes, config):
+        log.info(f"Stopped early, after epoch {len(notes['epochs'])}: {why}.")
+    log.info(f"The model is that of epoch {best}, the best by {MEASURES[config.training.metric]}.")
+
+
+def _why_ended(notes: Mapping[str, Any], config: Config) -> str:
+    """Return why the training of a network has ended before its last epoch, or nothing."""
+    best, n_epochs = notes.get("best_epoch"), len(notes.get("epochs", ()))
+    if n_epochs >= config.training.epochs:
+        return ""
+    if best and 0 < config.training.patience <= n_epochs - best:
+        return f"no better {MEASURES[config.training.metric]} since epoch {best}"
+    return TIME_IS_UP
 
 
 @contextmanager

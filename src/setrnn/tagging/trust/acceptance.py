@@ -23,6 +23,7 @@ MIN_SHOWN = 0.05  # the labels whose probabilities are compared with how often t
 FIRST_TEST = 4  # times the fewest documents that can show the target if all of them are right
 MIN_FIRST_TEST = 0.05  # of all documents
 MIN_ACCEPTED = 0.5  # no label below is accepted, even if nearly all above are right
+SHOWN_TARGETS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 NEVER = 2.0  # a threshold that no probability reaches
 STEP = 1.1  # each test takes this many times the documents of the test before
 
@@ -87,7 +88,9 @@ class Acceptance:
     confidence: float  # the confidence that they reach the target
     threshold: float | None  # None if nothing is accepted
     share: float  # of the documents it was fitted on that are accepted
-    accuracy: float  # of the accepted documents; if there are none, the best of a tested group
+    # Of the accepted documents; if there are none, of the group of the most probable documents, a
+    # twentieth or more, whose accuracy has the highest lower bound: the same for each target.
+    accuracy: float
     n_accepted: int
 
     def accepts(self, probs: Floats) -> Bools:
@@ -102,6 +105,8 @@ def fit_acceptance(
     first = max(FIRST_TEST * _fewest(target, confidence), MIN_FIRST_TEST * len(probs))
     threshold, n_accepted, accuracy = _find_threshold(probs, is_right, first, target, confidence)
     found = None if threshold == NEVER else threshold
+    if found is None:  # the same groups for each target
+        accuracy = _best_accuracy(probs, is_right, confidence)
     share = n_accepted / len(probs)
     return Acceptance(rule, target, confidence, found, share, accuracy, n_accepted)
 
@@ -164,6 +169,50 @@ def fit_label_acceptance(
     return LabelAcceptance(target, confidence, thresholds)
 
 
+@dataclass(frozen=True)
+class AcceptedShares:
+    """What would be accepted with a target accuracy."""
+
+    target: float
+    sets: float  # the share of the predicted sets
+    labels: float  # the share of the labels that are more probable than not
+
+
+def list_accepted_shares(
+    asked: float,
+    confidence: float,
+    sets: tuple[Floats, Bools],
+    own: TrueMarginals,
+    labels: tuple[Floats32, Floats32],
+) -> tuple[AcceptedShares, ...]:
+    """Return which share would be accepted with each of some targets and with the one asked for.
+
+    Args:
+        asked: a target accuracy.
+        confidence: the confidence in the targets.
+        sets: the probabilities of the predicted sets, and whether they are right; both (n,).
+        own: the model's own p(label | document), of pairs (E,).
+        labels: the calibrated ones, and those from curves fitted on other documents.
+    """
+    is_likely = labels[0] >= MIN_ACCEPTED
+
+    def find(target: float) -> AcceptedShares:
+        thresholds = fit_label_acceptance(own, *labels, target, confidence).thresholds
+        n_accepted = (labels[0] >= thresholds[own.label])[is_likely].sum()
+        of_sets = fit_acceptance("", *sets, target, confidence).share
+        return AcceptedShares(target, of_sets, float(n_accepted / max(is_likely.sum(), 1)))
+
+    return tuple(find(target) for target in sorted({*SHOWN_TARGETS, asked}))
+
+
+def _best_accuracy(probs: Floats, is_right: Bools, confidence: float) -> float:
+    """Return the accuracy of the group with the highest lower bound."""
+    order = np.argsort(-probs, kind="stable")
+    sizes = _group_sizes(probs[order], MIN_FIRST_TEST * len(probs))
+    n_right = np.cumsum(is_right[order], dtype=np.int64)[sizes - 1]
+    return float((n_right / sizes)[np.argmax(lower_bound(n_right, sizes, confidence))])
+
+
 def _find_threshold(
     probs: npt.NDArray[Any],
     is_right: Bools,
@@ -178,7 +227,7 @@ def _find_threshold(
     `least`: the lower confidence bound of a group's accuracy must reach the target, and the first
     group that fails ends the search. The order of the tests is fixed in advance, so they need no
     correction: what is accepted reaches the target with the confidence asked for. If no group
-    passes, the threshold is NEVER, and the accuracy the best of a tested group.
+    passes, the threshold is NEVER.
     """
     order = np.argsort(-probs, kind="stable")
     descending = probs[order].astype(np.float64)
@@ -188,8 +237,7 @@ def _find_threshold(
     bounds = lower_bound(n_right, sizes, confidence)
     n_passed = int(np.argmin(np.append(bounds >= target, False)))
     if n_passed == 0:
-        best = n_right / sizes
-        return NEVER, 0, float(best[np.argmax(bounds)]) if len(sizes) else 0.0
+        return NEVER, 0, 0.0
     n_accepted = int(sizes[n_passed - 1])
     # Midway to the next document, so that rounding rejects none of the accepted ones.
     below = descending[min(n_accepted, len(descending) - 1)]

@@ -38,16 +38,18 @@ from setrnn.tagging.tagger import Tagger, check_tagger
 from setrnn.tagging.trust import Calibration, Target
 from setrnn.tagging.trust.acceptance import (
     Acceptance,
+    AcceptedShares,
     Reliability,
     as_plain,
     check_target,
     fit_acceptance,
     fit_label_acceptance,
     label_reliability,
+    list_accepted_shares,
     reliability,
 )
-from setrnn.tagging.trust.labels import fit_label_curves
-from setrnn.tagging.trust.sets import Scaling, fit_scaling, held_out
+from setrnn.tagging.trust.labels import fit_label_curves, keep_better_curves
+from setrnn.tagging.trust.sets import Scaling, fit_scaling, held_out, keep_better
 
 MIN_DOCUMENTS = 100  # to calibrate on
 UNKNOWN = -2  # no label id: a set that no prediction equals
@@ -71,6 +73,8 @@ class Calibrated:
     accuracy: float  # of all predictions
     labels_before: Reliability  # of labels whose probability exceeds MIN_SHOWN
     labels_after: Reliability
+    shares: tuple[AcceptedShares, ...] = ()  # what is accepted with each target accuracy
+    kept: tuple[str, ...] = ()  # "sets" and "labels", where the calibration before is better
 
     def __repr__(self) -> str:
         return f"<Calibrated {self.tagger!r}, rule {self.rule}: {self.acceptance}>"
@@ -83,6 +87,8 @@ class Calibrated:
             "subset_accuracy": self.accuracy,
             "acceptance": as_plain(self.acceptance),
             **{name: getattr(self, name).as_dict() for name in names},
+            "accepted_shares": [as_plain(each) for each in self.shares],
+            "kept": list(self.kept),
             "calibration": self.calibration.as_dict(),
         }
 
@@ -110,7 +116,8 @@ def calibrate(
 ) -> Calibrated:
     """Calibrate probabilities, and find which predictions to accept without review.
 
-    The acceptance of other rules, if the model has any, is fitted again to their targets.
+    The acceptance of other rules, if the model has any, is fitted again to their targets. A curve
+    that is worse on held-out documents than what the model has already is not used.
 
     Args:
         tagger: the model; it is not changed, the result has a calibrated copy.
@@ -142,16 +149,23 @@ def calibrate(
     asked = (target, confidence)
     targets = {**tagger.fitted.targets, name: asked}
     with show_step("fitting", FITTED, on_progress, "calibrating"):
-        calibration, predicted, label_probs = documents.fit(tagger, targets, asked)
+        calibration, predicted, held_out_labels, keeps_curves = documents.fit(
+            tagger, targets, asked
+        )
         found, labels = predicted[name], documents.label_marginals
+        label_probs = calibration.label_probs(labels.probs, labels.label), held_out_labels
+        sets = found.probs(found.scaling), found.is_right
+        shares = list_accepted_shares(target, confidence, sets, labels, label_probs)
         return Calibrated(
             rule=name,
             tagger=replace(tagger, calibration=calibration),
+            shares=shares,
+            kept=("sets",) * found.is_kept + ("labels",) * keeps_curves,
             before=reliability(np.exp(found.log_probs), found.is_right),
             after=reliability(found.held_out_probs(), found.is_right),
             accuracy=float(found.is_right.mean()),
             labels_before=label_reliability(labels.probs, labels.is_label),
-            labels_after=label_reliability(label_probs, labels.is_label),
+            labels_after=label_reliability(held_out_labels, labels.is_label),
         )
 
 
@@ -253,6 +267,7 @@ class Predicted:
     labels: Ids  # (n, S)
     log_probs: Floats  # (n,)
     is_right: Bools  # (n,)
+    is_kept: bool  # the scaling was not fitted on these documents
 
     def probs(self, scaling: Scaling) -> Floats:
         """Return the calibrated probabilities of the predicted sets: (n,)."""
@@ -260,6 +275,8 @@ class Predicted:
 
     def held_out_probs(self) -> Floats:
         """Calibrate each fifth of the documents with a scaling fitted on the others: (n,)."""
+        if self.is_kept:
+            return self.probs(self.scaling)
         probs = np.zeros(len(self.log_probs))
         for is_out, fitted in held_out(self.scaling, self.candidates.log_probs, self.true_rank):
             probs[is_out] = self.probs(fitted)[is_out]
@@ -334,11 +351,12 @@ class SearchedDocuments:
 
     def fit(
         self, tagger: Tagger, targets: Mapping[str, Target], of_labels: Target | None
-    ) -> tuple[Calibration, dict[str, Predicted], Floats32]:
+    ) -> tuple[Calibration, dict[str, Predicted], Floats32, bool]:
         """Fit thresholds, scalings, curves, and the acceptance of sets and of labels.
 
-        Also return the predictions by each rule with a target; and the calibrated probabilities
-        (E,) of the pairs of `label_marginals`, by curves fitted on other documents.
+        Also return the predictions by each rule with a target; the calibrated probabilities (E,)
+        of the pairs of `label_marginals`, by curves fitted on other documents; and whether the
+        curves of labels are those from before.
 
         Args:
             tagger: the model.
@@ -353,7 +371,16 @@ class SearchedDocuments:
         common = by_key.get("micro-f1", by_key["sets"]).common
         by_label = by_key.get("label-f1", by_key["sets"]).by_label
         own = self.label_marginals
-        curves, label_probs = fit_label_curves(own)
+        before = tagger.fitted
+        new_curves, label_probs = fit_label_curves(own)
+        curves, label_probs = keep_better_curves(before.label_curves, new_curves, label_probs, own)
+        scalings, kept = {}, set()
+        for key in self.scaled:
+            candidates, true_rank = self.candidates(key)
+            new = fit_scaling(candidates.log_probs, true_rank)
+            old = before.scalings.get(key)
+            scalings[key] = keep_better(old, new, candidates.log_probs, true_rank)
+            kept |= {key} if scalings[key] is not new else set()
         label_acceptance = None
         if of_labels is not None:
             calibrated = curves(own.probs, own.label)
@@ -361,7 +388,7 @@ class SearchedDocuments:
         calibration = Calibration(
             n_documents=len(self.label_sets),
             thresholds=Thresholds(common, by_label),
-            scalings={key: self._fit_scaling(key) for key in self.scaled},
+            scalings=scalings,
             label_curves=curves,
             label_acceptance=label_acceptance,
             share_trained_on=self.share_trained_on,
@@ -370,18 +397,16 @@ class SearchedDocuments:
         weight = choose_weight(fitted, self.searches, self.label_sets)
         calibration = replace(calibration, plausible=weight)
         fitted = replace(tagger, calibration=calibration)
-        predicted = {rule: self._predict(fitted, rule) for rule in targets if rule in fitted.rules}
+        rules = [rule for rule in targets if rule in fitted.rules]
+        predicted = {rule: self._predict(fitted, rule, kept) for rule in rules}
         acceptance = {
             rule: fit_acceptance(rule, found.probs(found.scaling), found.is_right, *targets[rule])
             for rule, found in predicted.items()
         }
-        return replace(calibration, acceptance=acceptance), predicted, label_probs
+        calibration = replace(calibration, acceptance=acceptance)
+        return calibration, predicted, label_probs, curves is not new_curves
 
-    def _fit_scaling(self, key: str) -> Scaling:
-        found, true_rank = self.candidates(key)
-        return fit_scaling(found.log_probs, true_rank)
-
-    def _predict(self, tagger: Tagger, rule: str) -> Predicted:
+    def _predict(self, tagger: Tagger, rule: str, kept: Collection[str]) -> Predicted:
         """Predict by a rule; by the model's own as without one."""
         limits = tagger.resolve(None if rule == tagger.rule_or_own(None) else rule).limits
         chosen = [each.choose(rule, limits, tagger.fitted.thresholds) for each in self.searches]
@@ -393,7 +418,8 @@ class SearchedDocuments:
             log_probs = np.log(probs)
         scalings = tagger.fitted.scalings
         key = rule if rule in scalings else find_rule(rule).source
-        return Predicted(scalings[key], *self.candidates(key), labels, log_probs, is_right)
+        found = (*self.candidates(key), labels, log_probs, is_right)
+        return Predicted(scalings[key], *found, is_kept=key in kept)
 
 
 def choose_weight(

@@ -85,6 +85,23 @@ def fit_label_curves(own: TrueMarginals) -> tuple[LabelCurves, Floats32]:
     return curves, curves.interpolate(held_out)
 
 
+def keep_better_curves(
+    old: LabelCurves | None, new: LabelCurves, held_out: Floats32, own: TrueMarginals
+) -> tuple[LabelCurves, Floats32]:
+    """Return the old curves, or the model's own probabilities, if the new ones are worse.
+
+    Also return the probabilities (E,) to measure; `held_out` are those of the new curves.
+    """
+    n_labels = own.shape[1]
+    if old is None or old.offsets.shape != (n_labels,):
+        old = LabelCurves(np.array([0.0, 1.0, 1.0]), np.zeros(n_labels), np.ones(n_labels))
+    if np.array_equal(old.offsets, new.offsets):  # fitted on the same documents
+        return new, held_out
+    kept = old(own.probs, own.label)
+    is_worse = log_loss(kept, own.is_label) < log_loss(held_out, own.is_label)
+    return (old, kept) if is_worse else (new, held_out)
+
+
 def fit_smooth_curves(own: TrueMarginals) -> tuple[LabelCurves, Floats32]:
     """Fit curves without knots, and calibrate each fifth by curves fitted on the others: (E,)."""
     held_out = np.zeros_like(own.probs)
