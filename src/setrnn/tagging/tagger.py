@@ -316,6 +316,7 @@ class Tagger(TrainedModel):
         top: int = 12,
         rule: str | None = None,
         labels: Collection[str] | None = None,
+        limits: Limits | None = None,
     ) -> Explanation:
         """Show how the model tags a text: the words for each label, sequences, sets, steps.
 
@@ -325,12 +326,13 @@ class Tagger(TrainedModel):
             top: how many sequences and sets to list; the beam width limits the sequences.
             rule: the prediction rule; the model's own if not given.
             labels: the set to explain instead of the predicted one, in any order. It excludes
-                a rule.
+                a rule and limits.
+            limits: what the predicted set must satisfy.
         """
         from setrnn.tagging.explain import explain_text
 
         check_top(top)
-        return explain_text(self, text, features, top, rule, labels)
+        return explain_text(self, text, features, top, rule, labels, limits)
 
     def predict_proba(self, texts: Sequence[str], features: Features = None) -> Floats32:
         """Return p(label | text), texts x labels, in the order of `self.labels.names`.
