@@ -131,13 +131,18 @@ class Limits:
                 f"The required labels and those above them are {len(required)}, but max_labels is "
                 f"{self.max_labels}. No set can fit."
             )
-        groups = None
+        limits = SetLimits(len(labels), least, most, required, is_allowed, closure=closure)
         if self.groups:
             groups = GroupLimits.of(self.groups, labels, required, is_allowed)
-            least, most = groups.bound_sizes(least, most, required, is_allowed)
-        limits = SetLimits(
-            len(labels), least, most, required, is_allowed, closure=closure, groups=groups
-        )
+            ranked = replace(limits, groups=groups).rank(np.zeros((1, len(labels))))
+            n_needed, n_room = int((ranked == np.inf).sum()), int((ranked > -np.inf).sum())
+            least, most, asked = max(least, n_needed), min(most, n_room), (least, most)
+            if least > most:
+                raise ConfigError(
+                    f"The groups and required labels allow {n_needed} to {n_room} labels, the "
+                    f"other limits {asked[0]} to {asked[1]}. No set can fit."
+                )
+            limits = replace(limits, min_labels=least, max_labels=most, groups=groups)
         if replace(self, closed=None, free=None) == Limits():
             return limits
         return limits.with_seen_sets(seen_sets, self.only_seen)
@@ -169,27 +174,6 @@ class GroupLimits:
             of_label[ids] = number
         most = np.array([group.n for group in groups])
         return cls(of_label, np.where([group.exactly for group in groups], most, 0), most)
-
-    def bound_sizes(
-        self, least: int, most: int, required: Ids, is_allowed: Bools
-    ) -> tuple[int, int]:
-        """Return the least and the largest size of a set that fits; raise if there is none."""
-        n_groups = len(self.most)
-
-        def count(labels: npt.NDArray[Any]) -> Ints:
-            of = self.of_label[labels]
-            return np.bincount(of[of >= 0], minlength=n_groups)
-
-        allowed, needed = np.flatnonzero(is_allowed), count(required)
-        n_needed = len(required) + int((self.least - needed).clip(0).sum())
-        n_possible = count(allowed)
-        n_room = len(allowed) - int((n_possible - self.most).clip(0).sum())
-        if max(least, n_needed) > min(most, n_room):
-            raise ConfigError(
-                f"The groups and required labels allow {n_needed} to {n_room} labels, the other "
-                f"limits {least} to {most}. No set can fit."
-            )
-        return max(least, n_needed), min(most, n_room)
 
     def fit(self, label_sets: Ids) -> Bools:
         """Return which sets (..., S) have the number of labels of each group: (...)."""
