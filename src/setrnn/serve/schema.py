@@ -144,7 +144,9 @@ class TaggedText(Prediction):
     and the probability of all sets that were not searched (`pruned_mass`). `marginals` has
     p(label | text) in descending order, at least 0.001, at most 50. `missing_mass` is the
     probability of the sets that the search did not find; the marginals have an estimate of their
-    labels. `notes` says what the model did not read of the text: it is empty, cut or unknown.
+    labels. `shown_labels` contain as many of the true labels as `setrnn calibrate --target-recall`
+    asked for; null if it was not. `notes` says what the model did not read of the text: it is
+    empty, cut or unknown.
     """
 
     marginals: list[Marginal] | None = None
