@@ -47,6 +47,16 @@ def test_a_label_with_one_unlikely_document_is_not_predicted_everywhere(low):
     assert (marginals[:, :2] >= found.by_label[:2]).mean() < 0.05
 
 
+def test_a_label_that_some_folds_of_a_cross_validation_lack_is_not_predicted_everywhere():
+    """The fold that holds out the one document of a label gives it probability 0."""
+    marginals, is_label = problem(4, n=140)
+    marginals[:, 0] = 0.01
+    marginals[:28, 0] = 0
+    is_label[:, 0] = False
+    is_label[0, 0] = True
+    assert choose_thresholds(marginals, is_label).by_label[0] > 0.01
+
+
 def test_a_label_of_nearly_all_documents_is_predicted_for_all():
     marginals, is_label = problem(4, n=140)
     marginals[:, 0], is_label[:, 0] = 0.9, True

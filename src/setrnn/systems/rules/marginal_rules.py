@@ -116,7 +116,7 @@ def choose_thresholds(
     three: the one with the best F1 on its documents, counted as often as there are such documents;
     the one with the best F1 that the marginals expect; and the common one. On one document, the
     best threshold may be so low that the label would be predicted for every document. A threshold
-    that every document reaches is raised to the common one. A label whose marginals are all 0 gets
+    that most documents reach is raised to the common one. A label whose marginals are all 0 gets
     the common one.
     """
     n, n_labels = marginals.shape if pairs is None else pairs.shape
@@ -137,7 +137,8 @@ def choose_thresholds(
         n_true = is_true.sum(axis=0)
         sums = n_true * np.log(found) + AS_EXPECTED * np.log(expected) + AS_COMMON * np.log(common)
         mean = np.exp(sums / (n_true + AS_EXPECTED + AS_COMMON))
-        by_label[part] = np.where((probs >= mean).all(axis=0), np.maximum(mean, common), mean)
+        says_little = (probs >= mean).mean(axis=0) > 0.5
+        by_label[part] = np.where(says_little, np.maximum(mean, common), mean)
     return Thresholds(common, np.where(np.isfinite(by_label), by_label, common))
 
 
