@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from setrnn.comparison.compare import ComparisonResult, compare
     from setrnn.data.cache import CachedData, Source, clear_cache, list_cache
     from setrnn.data.example import Example
+    from setrnn.data.groups import Group
     from setrnn.data.hierarchy import Hierarchy
     from setrnn.data.prepared import Prepared
-    from setrnn.data.read import ReadOptions, open_dataset, read_hierarchy
+    from setrnn.data.read import ReadOptions, open_dataset, read_groups, read_hierarchy
     from setrnn.errors import (
         BrokenPromiseError,
         BusyError,
@@ -88,7 +89,9 @@ _HOMES = {
     "list_cache": "setrnn.data.cache",
     "clear_cache": "setrnn.data.cache",
     "ReadOptions": "setrnn.data.read",
+    "Group": "setrnn.data.groups",
     "Hierarchy": "setrnn.data.hierarchy",
+    "read_groups": "setrnn.data.read",
     "read_hierarchy": "setrnn.data.read",
     "Prepared": "setrnn.data.prepared",
     "compare": "setrnn.comparison.compare",
@@ -118,6 +121,7 @@ __all__ = [
     "Evaluation",
     "Example",
     "Explanation",
+    "Group",
     "Hierarchy",
     "Limits",
     "ModelError",
@@ -152,6 +156,7 @@ __all__ = [
     "predict_files",
     "prepare",
     "push",
+    "read_groups",
     "read_hierarchy",
     "scorers",
     "train",

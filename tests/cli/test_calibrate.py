@@ -1,8 +1,10 @@
+import csv
 import json
 import os
 
 import pytest
 
+from json_lines import read_rows
 from setrnn.tagging.tagger import load
 from setrnn.tagging.trust.acceptance import fit_acceptance
 
@@ -53,3 +55,25 @@ def test_one_table_says_what_each_target_accepts(setrnn, larger, trained):
     assert "calibration error" in more
     assert "Predicted sets by their calibrated probability" in more
     assert more.startswith(result.out)
+
+
+def test_shown_labels_are_said_predicted_and_evaluated(setrnn, larger, trained, tmp_path):
+    result = setrnn("calibrate", trained, larger, "--target-recall", "0.9")
+    assert result.code == 0, result.err
+    shown = load(trained).fitted.shown
+    said = f"Shown beside each prediction: {shown.n_labels:.1f} labels, which have"
+    assert said in result.out
+    for name in ("out.jsonl", "out.csv"):
+        result = setrnn("predict", trained, larger, "--split", "valid", "--out", tmp_path / name)
+        assert result.code == 0, result.err
+    rows = read_rows(tmp_path / "out.jsonl")
+    assert all(each["shown_labels"].keys() <= {*load(trained).labels.names} for each in rows)
+    assert any(each["shown_labels"] for each in rows)
+    with (tmp_path / "out.csv").open(newline="") as file:
+        cells = [row["shown_labels"] for row in csv.DictReader(file)]
+    assert cells == [";".join(each["shown_labels"]) for each in rows]
+    result = setrnn("evaluate", trained, larger, "--split", "valid")
+    assert "Shown beside each prediction:" in result.out
+    result = setrnn("calibrate", trained, larger, "--target-recall", "0.9999")
+    assert "No labels are shown" in result.out
+    assert setrnn("calibrate", trained, larger, "--target-recall", "1").code == 1

@@ -46,7 +46,7 @@ def narrowed(app, served):
     model = served[0]
     names = {"enum": list(model.tagger.labels.names[:9])}
     known, no = {"type": "array", "items": names, "maxItems": 3}, {"type": "array", "maxItems": 0}
-    narrow = {"model": {"enum": [None, model.name]}, "forbid": no, "absent": no}
+    narrow = {"model": {"enum": [None, model.name]}, "forbid": no, "absent": no, "groups": no}
     narrow |= dict.fromkeys(("require", "present", "labels"), known)
     nulls = ("min_labels", "max_labels", "closed", "features")
     narrow |= {each: {"type": "null"} for each in nulls}

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
+from setrnn.data.groups import Group
 from setrnn.data.read import read_hierarchy
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.server import make_app
@@ -81,15 +82,18 @@ def test_limits_features_and_own_probabilities_are_passed_on(
             "forbid": [labels[0]],
             "min_labels": 2,
             "max_labels": 3,
+            "groups": [{"labels": labels[1:4], "n": 1, "exactly": True, "name": "kind"}],
             "calibrated": False,
         },
     )
-    limits = Limits(2, 3, False, [labels[7]], [labels[0]])
+    groups = [Group(labels[1:4], 1, exactly=True)]
+    limits = Limits(2, 3, False, [labels[7]], [labels[0]], groups=groups)
     wanted = tagger.tag(test_texts[:8], None, 1, test_features[:8], limits=limits, calibrated=False)
     assert answer.status_code == 200, answer.text
     for found, each in zip(answer.json()["predictions"], wanted, strict=True):
         assert labels[7] in found["labels"]
         assert 2 <= len(found["labels"]) <= 3
+        assert len({*labels[1:4]} & {*found["labels"]}) == 1
         assert close({key: found[key] for key in ("labels", "probability")}, set_of(each))
 
 

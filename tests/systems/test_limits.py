@@ -3,7 +3,10 @@ import pytest
 
 from brute_force import all_sets
 from choices import as_sets, choice_of, known, padded_sets, random_distributions
+from setrnn.data.groups import Group
+from setrnn.data.labels import LabelVocabulary
 from setrnn.errors import ConfigError
+from setrnn.systems.closure import Closure
 from setrnn.systems.limits import Limits, SeenSets, set_keys
 from setrnn.systems.rules.most_probable import propose, repair_sets
 
@@ -16,7 +19,11 @@ LIMITS = [
     Limits(required=["b", "c"]),
     Limits(forbidden=["a", "b"]),
     Limits(required=["a"], forbidden=["b"], max_labels=2),
+    Limits(groups=[Group(["a", "c"], 1, exactly=True), Group(["b", "d"], 1)]),
 ]
+
+
+AB, BOTH = Group(["a", "b"], 1), Group(["a", "b"], 2, exactly=True)
 
 
 @pytest.mark.parametrize("seen", [None, SEEN])
@@ -64,6 +71,12 @@ def test_keys_of_sets_do_not_depend_on_order_or_padding_and_differ():
         ({"min_labels": 4, "forbidden": ["a"]}, " 1 of them forbidden"),
         ({"required": ["aa"]}, "no label 'aa'.*'a'"),
         ({"forbidden": ["sport"]}, "no label 'sport'.* a, b, c, d"),
+        ({"groups": [AB, Group(["b"], 1)]}, "'b' is in two groups"),
+        ({"groups": [Group(["x"], 1, name="kind")]}, "The group 'kind' .at most 1. names none"),
+        ({"groups": [AB], "required": ["a", "b"]}, "at most 1., but 2 of its labels are required"),
+        ({"groups": [BOTH], "forbidden": ["a"]}, "exactly 2., but the model may predict 1"),
+        ({"groups": [BOTH], "max_labels": 1}, "allow 2 to 4 labels, the other limits 0 to 1"),
+        ({"groups": [AB], "min_labels": 4}, "allow 0 to 3 labels, the other limits 4 to 4"),
         ({"only_seen": True}, "label sets seen in training.*Train it again"),
     ],
 )
@@ -71,6 +84,26 @@ def test_limits_that_no_set_can_meet_are_refused_in_a_line(values, message):
     with pytest.raises(ConfigError, match=message) as error:
         known(Limits(**values), 4)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"labels": "a", "n": 1}, r"must be a list. Write \['a'\]"),
+        ({"labels": ["a"], "n": -1}, "0 or more, got -1"),
+        ({"labels": [], "n": 1, "name": "kind"}, "'kind' .at most 1. has 0 labels"),
+        ({"labels": ["a"], "n": 2, "exactly": True}, "exactly 2. has 1 labels"),
+    ],
+)
+def test_groups_that_no_set_can_meet_are_refused(values, message):
+    with pytest.raises(ConfigError, match=message):
+        Group(**values)
+
+
+def test_groups_and_a_hierarchy_are_refused_together():
+    labels, closure = LabelVocabulary(("a", "b"), (2, 1)), Closure(np.array([[-1], [0]]))
+    with pytest.raises(ConfigError, match=r"Groups and sets .* cannot be combined"):
+        Limits(groups=[AB]).for_labels(labels, None, closure)
 
 
 def test_limits_that_no_seen_set_meets_are_refused():

@@ -46,7 +46,7 @@ def test_pairs_are_those_that_matter_and_the_true_ones(make, matrices):
 
 def test_pairs_give_the_thresholds_of_all_marginals(make, matrices):
     expected = choose_thresholds(*matrices)
-    for many_labels, tolerance in ((41, 0.0), (40, 1e-3)):
+    for many_labels, tolerance in ((41, 0.0), (40, 5e-3)):
         pairs = make(many_labels)
         found = choose_thresholds(pairs.probs, pairs.is_label, pairs)
         assert found.common == expected.common

@@ -22,7 +22,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import f1_score
 
 import setrnn
-from setrnn import Limits
+from setrnn import Group, Limits
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS
 from setrnn.tagging.estimator import SetRNNClassifier
@@ -222,3 +222,11 @@ def test_an_epoch_is_a_line_if_asked(capsys, verbose):
     lines = [line for line in captured.err.splitlines() if line.startswith("epoch ")]
     assert len(lines) == (2 if verbose else 0)
     assert all("loss" in line and "instance_f1" in line for line in lines)
+
+
+def test_limits_bound_every_predicted_set(fitted):
+    pair = list(fitted.classes_[:2])
+    limits = Limits(groups=[Group(pair, 1, exactly=True)])
+    bound = classical(limits=limits).fit(TEXTS, LABEL_SETS)
+    assert (bound.predict(NEW_TEXTS)[:, :2].sum(axis=1) == 1).all()
+    assert (fitted.predict(NEW_TEXTS)[:, :2].sum(axis=1) != 1).any()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from setrnn.data.batches import make_batch
 from setrnn.errors import ConfigError, DataError
 from setrnn.report.html import render_explanation
+from setrnn.systems.limits import Limits
 
 TEXT = "Velmara to borrow 3,200.5 million more\nThe draft budget of Qqxzville, in 2024, shows it."
 RECURRENT = ("seq2seq-rnn", "sgm", "set-rnn")
@@ -194,7 +195,8 @@ def test_a_text_without_words_is_explained(recurrent, text):
         ({"text": TEXT, "labels": ["footbal"]}, DataError, "Did you mean 'football'"),
         ({"text": TEXT, "labels": "football"}, DataError, "a list of strings"),
         ({"text": TEXT, "labels": [["football"]]}, DataError, "a list of strings"),
-        ({"text": TEXT, "labels": [], "rule": "set"}, ConfigError, "Leave out the rule"),
+        ({"text": TEXT, "labels": [], "rule": "set"}, ConfigError, "not chosen by a rule"),
+        ({"text": TEXT, "labels": [], "limits": Limits(max_labels=1)}, ConfigError, "or limits"),
     ],
 )
 def test_wrong_arguments_are_refused(taggers, arguments, error, said):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from setrnn.data.groups import Group
 from setrnn.errors import ConfigError, DataError
 from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.limits import Limits
@@ -151,6 +152,7 @@ def test_all_that_is_predicted_is_within_the_limits(tagger, test_texts, rule):
         Limits(min_labels=2, max_labels=3),
         Limits(required=[third], forbidden=[first, second]),
         Limits(only_seen=True, min_labels=1),
+        Limits(groups=[Group([first, second], 1, exactly=True), Group([third], 0)]),
     ):
         seen = {frozenset(row.tolist()) for row in tagger.seen_sets}
         found = with_thresholds(tagger).tag(test_texts[:15], rule, top=3, limits=limits)
@@ -162,6 +164,9 @@ def test_all_that_is_predicted_is_within_the_limits(tagger, test_texts, rule):
             assert not set(limits.forbidden) & names
             ids = frozenset(tagger.labels.index[name] for name in names)
             assert not limits.only_seen or ids in seen
+            if limits.groups:
+                assert len(names & {first, second}) == 1
+                assert third not in names
 
 
 def test_a_model_without_its_seen_sets_refuses_only_seen_and_works_otherwise(

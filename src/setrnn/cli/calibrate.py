@@ -31,6 +31,14 @@ def calibrate(
     reading: options.Reading,
     target_accuracy: Annotated[float, option("The least accuracy of accepted predictions.")] = 0.9,
     confidence: Annotated[float, option("The confidence in that accuracy.")] = 0.9,
+    target_recall: Annotated[
+        float | None,
+        option(
+            "The least mean share of a document's true labels among those that are shown beside "
+            "each prediction, such as 0.95.",
+            default="as before, or none are shown",
+        ),
+    ] = None,
     rule: options.Rule = None,
     split: options.ValidPart = None,
     figure: Annotated[
@@ -61,6 +69,7 @@ def calibrate(
             rule,
             target_accuracy,
             confidence,
+            target_recall=target_recall,
             split=split,
             allow_training_documents=allow_training_documents,
             on_progress=on_progress,
@@ -104,6 +113,12 @@ def _show(found: Calibrated, has_details: bool) -> None:
             f"The probabilities of {what} stay as they were: a curve fitted on four fifths of "
             "these documents is worse on the others."
         )
+    if (shown := found.calibration.shown) is not None:
+        share = f"{shown.recall:.3f} of the true labels, for a target of {shown.target:g}"
+        if shown.threshold is None:
+            show(f"No labels are shown: all of the model's have {share}. Lower --target-recall.")
+        else:
+            show(f"Shown beside each prediction: {shown.n_labels:.1f} labels, which have {share}.")
     if not has_details:
         return
     columns = (after.n_documents, after.mean_probability, after.accuracy)

@@ -21,17 +21,19 @@ from setrnn.data.example import Example
 from setrnn.data.hierarchy import describe_fit
 from setrnn.data.prepared import Prepared
 from setrnn.data.read import BadRows, Dataset, write_examples, write_folder
-from setrnn.data.read.label_files import save_label_map
+from setrnn.data.read.label_files import save_groups, save_label_map
 from setrnn.data.read.lines import has_mark
 from setrnn.data.read.write import WRITERS
 from setrnn.data.splits import cut_train
 from setrnn.data.statistics import DatasetStatistics, SplitStatistics, dataset_statistics
 from setrnn.data.text.notes import describe_cut_documents
-from setrnn.errors import ConfigError, DataError, list_some, printable
+from setrnn.errors import ConfigError, DataError, count_of, list_some, printable
 from setrnn.progress import watch
+from setrnn.systems.rules.plausible import propose_groups
 from setrnn.tagging.rows import check_separator
 
 MOST_LABELS, MOST_TWINS = 8, 12  # rows of the tables of `data info`
+MOST_GROUPS, MOST_OF_GROUP = 3, 5  # and labels of each
 
 data = typer.Typer(
     help="Inspect, convert, split and prepare data; choose what to tag, find wrong labels.",
@@ -51,6 +53,10 @@ def info(
             "for --label-map.",
             "FILE",
         ),
+    ] = None,
+    write_groups: Annotated[
+        Path | None,
+        option("Write labels that never meet to this CSV file: a start for --groups.", "FILE"),
     ] = None,
 ) -> None:
     """Show the statistics of data, and what to correct before training.
@@ -73,12 +79,22 @@ def info(
         values = {"data": dataset.name, **asdict(statistics), "language": language.language}
         write_json(json, values)
     _show_statistics(statistics)
+    part = dataset.require("train" if "train" in dataset.splits else next(iter(dataset.splits)))
+    documents = part.read(BadRows(source.on_bad_row))
+    groups = propose_groups(each.labels for each in documents if not each.is_incomplete)
+    if groups:
+        some = [list_some([*group.labels], MOST_OF_GROUP) for group in groups[:MOST_GROUPS]]
+        n = count_of(len(groups), "group")
+        show(f"{n} of labels that never meet, a start for --groups: {printable('; '.join(some))}.")
     for line in fit:
         show(line)
     note(f"Language: {language.describe()}")
     if write_label_map is not None:
         save_label_map(statistics.twins, write_label_map)
         note(f"Wrote {write_label_map}: check each row before you use it.")
+    if write_groups is not None:
+        save_groups(groups, write_groups)
+        note(f"Wrote {write_groups}: check each group before you use it.")
 
 
 def _show_prepared(folder: Path, json: Path | None) -> None:

@@ -72,6 +72,11 @@ def evaluate(
     show(f"{evaluation.scores.describe()} (Predicted by rule {own}.)")
     if evaluation.accepted is not None:
         show_accepted(evaluation.accepted, tagger.fitted.acceptance[own].target)
+    if evaluation.shown_recall is not None:
+        show(
+            f"Shown beside each prediction: {evaluation.n_shown:.1f} labels per document, which "
+            f"have {evaluation.shown_recall:.3f} of the true labels."
+        )
     if labels and evaluation.labels:
         _show_labels(evaluation.labels, labels, details)
     if details:

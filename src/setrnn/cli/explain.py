@@ -27,6 +27,7 @@ MIN_WEIGHT = 0.1  # of the strongest word of the label or step
 
 def explain(
     model: options.Model,
+    limits: options.LimitOptions,
     text: Annotated[str, option("The text to explain; - reads standard input.")],
     features: Annotated[
         list[str] | None,
@@ -56,7 +57,8 @@ def explain(
     names = [name.strip() for each in features or [] for name in each.split(",") if name.strip()]
     tagger = setrnn.load(model, device)
     content = sys.stdin.read() if text == "-" else text
-    explanation = tagger.explain(content, names, top, rule, [] if no_label else label or None)
+    given = [] if no_label else label or None
+    explanation = tagger.explain(content, names, top, rule, given, limits.limits())
     if html is not None:
         from setrnn.report.html import render_explanation
 

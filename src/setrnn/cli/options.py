@@ -14,7 +14,7 @@ import typer
 import setrnn
 from setrnn.data.cache import Source
 from setrnn.data.disk import check_file_place
-from setrnn.data.read import ReadOptions, make_hierarchy, read_label_map
+from setrnn.data.read import ReadOptions, make_hierarchy, read_groups, read_label_map
 from setrnn.data.read.reader import OnBadRow
 from setrnn.errors import ConfigError
 
@@ -310,12 +310,22 @@ class LimitOptions:
             default="as the labels that the model was trained on",
         ),
     ] = None
+    groups: Annotated[
+        Path | None,
+        option(
+            "Groups of labels: a CSV or TSV file with rows of label,group,rule,n. The rule is "
+            "exactly or at most, for exactly or at most n labels of the group in each set.",
+            "FILE",
+        ),
+    ] = None
 
     def limits(self) -> Limits:
         """Return the limits; the model checks the labels."""
         sizes = self.min_labels, self.max_labels
         labels = self.require or (), self.forbid or ()
-        return setrnn.Limits(*sizes, self.only_seen, *labels, self.closed, self.free or None)
+        groups = () if self.groups is None else read_groups(self.groups)
+        free = self.free or None
+        return setrnn.Limits(*sizes, self.only_seen, *labels, self.closed, free, groups)
 
 
 def expand(command: Callable[..., None]) -> Callable[..., None]:

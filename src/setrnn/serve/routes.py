@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from setrnn.data.example import KnownLabels
+from setrnn.data.groups import Group
 from setrnn.serve.batching import Batcher, Work
 from setrnn.serve.guard import CLIENT_GONE, Metrics
 from setrnn.serve.problems import ERRORS, ProblemError, invalid_request
@@ -159,6 +160,7 @@ async def tag(wanted: TagRequest, request: Request) -> TagAnswer:
         required=wanted.require,
         forbidden=wanted.forbid,
         closed=wanted.closed,
+        groups=[Group(**each.model_dump()) for each in wanted.groups],
     )
     rule = model.tagger.rule_or_own(wanted.rule)
     options = (wanted.rule, limits, wanted.top, wanted.calibrated, wanted.marginals)

@@ -17,6 +17,7 @@ from setrnn.tagging.trust.acceptance import Acceptance
 
 MAX_TOP = 50  # that a request may ask for
 MAX_LABELS = 1_000  # that a request may name
+MAX_GROUPS = 100  # that a request may have
 MAX_NAME = 1_000  # characters of a label, a feature, a model or a rule
 
 
@@ -56,6 +57,17 @@ class _DocumentRequest(_Request):
     features: Names | None = Field(None, description="The document's features.")
 
 
+class LabelGroup(BaseModel):
+    """Labels of which every set has at most, or exactly, a number."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    labels: Names = Field(description="The labels; each belongs to at most one group.")
+    n: Count = Field(description="How many of them a set has at most.")
+    exactly: bool = Field(False, description="Whether it has no fewer, either.")
+    name: str = Field("", max_length=MAX_NAME, description="The name of the group, for errors.")
+
+
 class TagRequest(_Request):
     """Texts to tag."""
 
@@ -70,6 +82,9 @@ class TagRequest(_Request):
         None,
         description="Whether each label of a set brings those above it in the model's hierarchy; "
         "null: as the labels that the model was trained on.",
+    )
+    groups: list[LabelGroup] = Field(
+        [], max_length=MAX_GROUPS, description="Groups of labels that bound every set."
     )
     features: Annotated[list[Names], Field(fail_fast=True)] | None = Field(
         None, description="The features of each document, if the model was trained with features."
@@ -129,7 +144,9 @@ class TaggedText(Prediction):
     and the probability of all sets that were not searched (`pruned_mass`). `marginals` has
     p(label | text) in descending order, at least 0.001, at most 50. `missing_mass` is the
     probability of the sets that the search did not find; the marginals have an estimate of their
-    labels. `notes` says what the model did not read of the text: it is empty, cut or unknown.
+    labels. `shown_labels` contain as many of the true labels as `setrnn calibrate --target-recall`
+    asked for; null if it was not. `notes` says what the model did not read of the text: it is
+    empty, cut or unknown.
     """
 
     marginals: list[Marginal] | None = None

@@ -1,9 +1,11 @@
 """Limits on predicted sets: size, labels, only sets seen in training, closed in a hierarchy."""
 
-# n documents, K sets per document, L labels, G seen sets, S labels of the largest set
+# n documents, K sets per document, L labels, M of them, G seen sets, H groups,
+# S labels of the largest set
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy  # scipy.sparse is imported where it is first used
 
+from setrnn.data.groups import Group
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, nearest_name
@@ -42,6 +45,8 @@ class Limits:
             of the model; None for the model's own choice.
         free: whether the rule may choose a set that the model does not find plausible; None for
             the model's own choice: not without a rule, but with one.
+        groups: groups of labels, of which the set must have at most or exactly a number. Labels
+            that the model does not have are left out.
 
     Example:
         >>> Limits(min_labels=1, max_labels=5, required=["politics"]).required
@@ -59,6 +64,7 @@ class Limits:
     forbidden: Collection[str] = ()
     closed: bool | None = None
     free: bool | None = None
+    groups: Collection[Group] = ()
 
     def __post_init__(self) -> None:
         """Raise ConfigError if no set of any model can fit."""
@@ -67,6 +73,10 @@ class Limits:
             if isinstance(labels, str):
                 raise ConfigError(f"{name} must be a list of labels. Write [{labels!r}].")
             object.__setattr__(self, name, tuple(dict.fromkeys(labels)))
+        object.__setattr__(self, "groups", tuple(self.groups))
+        counts = Counter(label for group in self.groups for label in group.labels)
+        if twice := [label for label, n in counts.items() if n > 1]:
+            raise ConfigError(f"Label '{twice[0]}' is in two groups. Remove it from one.")
         if not _is_count(self.min_labels):
             raise ConfigError(f"min_labels must be 0 or more, got {self.min_labels}.")
         if self.max_labels is not None and not _is_count(self.max_labels):
@@ -103,6 +113,11 @@ class Limits:
                     )
             required = closure.close(required[None])[0] if len(required) else required
             is_allowed[[each for label in forbidden for each in closure.below[label]]] = False
+        if self.groups and closure is not None:
+            raise ConfigError(
+                "Groups and sets that are closed in a hierarchy cannot be combined. Allow sets "
+                "that are not closed, or omit the groups."
+            )
         n_allowed = int(is_allowed.sum())
         if self.min_labels > n_allowed:
             raise ConfigError(
@@ -117,9 +132,75 @@ class Limits:
                 f"{self.max_labels}. No set can fit."
             )
         limits = SetLimits(len(labels), least, most, required, is_allowed, closure=closure)
+        if self.groups:
+            groups = GroupLimits.of(self.groups, labels, required, is_allowed)
+            ranked = replace(limits, groups=groups).rank(np.zeros((1, len(labels))))
+            n_needed, n_room = int((ranked == np.inf).sum()), int((ranked > -np.inf).sum())
+            least, most, asked = max(least, n_needed), min(most, n_room), (least, most)
+            if least > most:
+                raise ConfigError(
+                    f"The groups and required labels allow {n_needed} to {n_room} labels, the "
+                    f"other limits {asked[0]} to {asked[1]}. No set can fit."
+                )
+            limits = replace(limits, min_labels=least, max_labels=most, groups=groups)
         if replace(self, closed=None, free=None) == Limits():
             return limits
         return limits.with_seen_sets(seen_sets, self.only_seen)
+
+
+@dataclass(frozen=True)
+class GroupLimits:
+    """How many labels of each group a set may have; no label is in two groups."""
+
+    of_label: Ints  # (L + 1,) the group of each label; -1 for none, and for the padding
+    least: Ints  # (H,)
+    most: Ints  # (H,)
+
+    @classmethod
+    def of(
+        cls, groups: Collection[Group], labels: LabelVocabulary, required: Ids, is_allowed: Bools
+    ) -> GroupLimits:
+        """Turn names into ids; raise ConfigError if a group cannot have its number."""
+        of_label = np.full(len(labels) + 1, -1)
+        for number, group in enumerate(groups):
+            ids = [labels.index[name] for name in group.labels if name in labels.index]
+            n_allowed, n_required = int(is_allowed[ids].sum()), int(np.isin(ids, required).sum())
+            if not ids:
+                raise ConfigError(f"{group} names none of the labels of the model.")
+            if n_required > group.n:
+                raise ConfigError(f"{group}, but {n_required} of its labels are required.")
+            if group.exactly and n_allowed < group.n:
+                raise ConfigError(f"{group}, but the model may predict {n_allowed} of its labels.")
+            of_label[ids] = number
+        most = np.array([group.n for group in groups])
+        return cls(of_label, np.where([group.exactly for group in groups], most, 0), most)
+
+    def fit(self, label_sets: Ids) -> Bools:
+        """Return which sets (..., S) have the number of labels of each group: (...)."""
+        of_label = self.of_label[label_sets]
+        fits = np.ones(label_sets.shape[:-1], dtype=bool)
+        for group, (least, most) in enumerate(zip(self.least, self.most, strict=True)):
+            n = (of_label == group).sum(axis=-1)
+            fits &= (n >= least) & (n <= most)
+        return fits
+
+    def rank(self, values: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return values (n, M) of labels (n, M) by which the best k labels fit the groups.
+
+        They are inf for the best labels that a group needs, and -inf for those that it has no room
+        for. The groups are disjoint, so that the largest k of the others complete the best set.
+        """
+        group = self.of_label[np.broadcast_to(labels, values.shape)]
+        order = np.lexsort((-values, group), axis=1)
+        in_order = np.take_along_axis(group, order, axis=1)
+        at = np.arange(values.shape[1])
+        is_first = np.diff(in_order, axis=1, prepend=-2) != 0
+        place = np.empty_like(order)
+        start = np.maximum.accumulate(np.where(is_first, at, 0), axis=1)
+        np.put_along_axis(place, order, at - start, axis=1)
+        is_needed = (group >= 0) & (place < self.least[group])
+        is_beyond = (group >= 0) & (place >= self.most[group])
+        return np.where(is_needed, np.inf, np.where(is_beyond, -np.inf, values))
 
 
 @dataclass(frozen=True)
@@ -190,6 +271,7 @@ class SetLimits:
     only_seen: bool = False
     seen: SeenSets | None = None  # the seen sets that fit, if they are known
     closure: Closure | None = None  # sets must be closed; so are `required` and what is forbidden
+    groups: GroupLimits | None = None  # none together with a closure
     # How much log p(set) counts beside the value of a rule, and what the sets of training show
     # without an exception: see `rules.plausible`.
     plausible: float = 0.0
@@ -204,7 +286,8 @@ class SetLimits:
     def is_free(self) -> bool:
         """Whether every set fits that is closed, if it must be."""
         is_any_size = self.min_labels == 0 and self.max_labels == self.n_labels
-        return is_any_size and bool(self.is_allowed.all()) and not self.only_seen
+        is_any_label = bool(self.is_allowed.all()) and self.groups is None
+        return is_any_size and is_any_label and not self.only_seen
 
     def with_seen_sets(self, seen_sets: Ragged | None, only_seen: bool) -> SetLimits:
         """Add the label sets of training that fit."""
@@ -237,23 +320,24 @@ class SetLimits:
             fits &= (label_sets == label).any(axis=2)
         if self.only_seen and self.seen is not None:
             fits &= self.seen.contain(label_sets)
-        if self.closure is not None:
-            fits &= self.closure.fit(label_sets)
+        for each in (self.closure, self.groups):
+            if each is not None:
+                fits &= each.fit(label_sets)
         return np.asarray(fits)
 
     def rank(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the values (n, L) with inf for required labels and -inf for forbidden ones."""
+        """Return the values (n, L) with inf for needed labels and -inf for those without room."""
         ranked = np.where(self.is_allowed, values, -np.inf)
         ranked[:, self.required] = np.inf
-        return ranked
+        return ranked if self.groups is None else self.groups.rank(ranked, np.arange(self.n_labels))
 
     def smallest_set(self) -> list[int]:
         """Return a set of the least size: the required labels, then the most frequent ones."""
-        others = np.flatnonzero(self.is_allowed)
-        others = others[~np.isin(others, self.required)]  # ids descend in frequency
-        if self.closure is not None and self.min_labels > len(self.required):
-            others = others[np.argsort(self.closure.depths[others], kind="stable")]
-        return [*self.required.tolist(), *others[: self.min_labels - len(self.required)].tolist()]
+        order = -np.arange(self.n_labels, dtype=np.float64)  # ids descend in frequency
+        if self.closure is not None:
+            order -= self.closure.depths * self.n_labels
+        ranked = self.rank(order[None])[0]
+        return [*map(int, np.argsort(-ranked, kind="stable")[: self.min_labels])]
 
 
 def no_limits(n_labels: int) -> SetLimits:

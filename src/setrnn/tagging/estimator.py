@@ -29,6 +29,7 @@ from setrnn.errors import ConfigError, DataError
 from setrnn.methods import Method, find_method
 from setrnn.progress import Progress, ignore_progress
 from setrnn.systems.candidates import Floats32, Ints
+from setrnn.systems.limits import Limits
 from setrnn.systems.registry import choose_rule
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.documents import close_truth
@@ -76,6 +77,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             bring those above them, so do predictions.
         close_labels: whether to add to each text the labels above its own, before training and
             before scoring.
+        limits: what the predicted sets must satisfy, such as `setrnn.Limits(max_labels=3)`.
         device: where to compute: "cpu", "cuda", or "auto" for a GPU if there is one.
         random_state: the seed: a whole number, a `RandomState`, or None for a new one each fit.
         verbose: whether to write a line to standard error after each epoch. Notes and warnings go
@@ -119,6 +121,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validation_fraction: float = 0.0,
         hierarchy: Parents | None = None,
         close_labels: bool = False,
+        limits: Limits | None = None,
         device: str = "auto",
         random_state: int | np.random.RandomState | None = 0,
         verbose: bool = False,
@@ -130,6 +133,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.validation_fraction = validation_fraction
         self.hierarchy = hierarchy
         self.close_labels = close_labels
+        self.limits = limits
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -206,7 +210,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         the texts if these are a Series.
         """
         check_is_fitted(self)
-        return self.tagger_.tag(texts, None, top, features)
+        return self.tagger_.tag(texts, None, top, features, limits=self.limits)
 
     def score(
         self,

@@ -94,6 +94,10 @@ class Evaluation:
     label_calibration_error: float
     label_calibration_error_raw: float  # of the model's own probabilities
     labels: tuple[LabelScores, ...]  # the most frequent first; not part of `as_dict`
+    # The mean number of labels that are shown beside a prediction, if any are, and the mean share
+    # of the document's true labels among them.
+    n_shown: float | None = None
+    shown_recall: float | None = None
     accepted: AcceptedScores | None = None  # None if the model has no acceptance for the rule
     share_trained_on: float = 0.0  # of the documents, that the model was trained on; see `is_seen`
     hierarchical: HierarchicalScores | None = None  # None without a hierarchy
@@ -318,6 +322,11 @@ def _measure(
         if hierarchy is not None:
             in_hierarchy = score_in_hierarchy(hierarchy, true_sets, found_sets)
     label_sets = [each.labels for each in predictions]
+    shown = [each.shown_labels for each in predictions if each.shown_labels is not None]
+    shares = [  # all documents have shown labels, or none
+        len(found.keys() & {*true}) / max(len(true), 1) + (not true)
+        for found, true in zip(shown, truth, strict=False)
+    ]
     return Evaluation(
         rule=rule,
         scores=evaluate_label_sets(truth, label_sets, names, unknown),
@@ -325,6 +334,8 @@ def _measure(
         calibration_error=errors[0],
         calibration_error_raw=errors[1],
         labels=score_labels(truth, predictions, names, tagger.fitted.label_acceptance, unknown),
+        n_shown=float(np.mean([*map(len, shown)])) if shown else None,
+        shown_recall=float(np.mean(shares)) if shown else None,
         accepted=score_accepted(whole, is_right),
         hierarchical=in_hierarchy,
         predictions=tuple(predictions),

@@ -27,6 +27,7 @@ from setrnn.search.set_search import best_sequences
 from setrnn.search.subset_sums import EXACT_UP_TO
 from setrnn.systems.candidates import Floats32, ScoredSet, to_probability
 from setrnn.systems.classical.system import ClassicalSystem
+from setrnn.systems.limits import Limits
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
 from setrnn.systems.recurrent import OrderFreeSystem, RecurrentSystem
@@ -87,16 +88,19 @@ def _shows_words(system: System) -> bool:
 
 
 def choose_explained_rule(
-    tagger: Tagger, rule: str | None, labels: Collection[str] | None = None
+    tagger: Tagger,
+    rule: str | None,
+    labels: Collection[str] | None = None,
+    limits: Limits | None = None,
 ) -> str | None:
     """Return the rule to explain by, the model's own if not given; None for given labels."""
     problem = why_not_explained(tagger)
     if problem is not None:
         raise ConfigError(problem)
     if labels is not None:
-        if rule is not None:
+        if rule is not None or (limits or Limits()) != Limits():
             raise ConfigError(
-                "A given set is not chosen by a rule. Leave out the rule, or the labels."
+                "A given set is not chosen by a rule or limits. Leave them out, or the labels."
             )
         return None
     return tagger.rule_or_own(rule)
@@ -110,16 +114,17 @@ def explain_text(
     top: int = 12,
     rule: str | None = None,
     labels: Collection[str] | None = None,
+    limits: Limits | None = None,
 ) -> Explanation:
     """Explain the predicted set of a text, or the given labels: see `Tagger.explain`."""
     if not isinstance(text, str):
         raise DataError(f"text must be one string, got {type(text).__name__}.")
     if isinstance(features, str):
         raise DataError("features must be a list of strings, got one string.")
-    chosen = choose_explained_rule(tagger, rule, labels)
+    chosen = choose_explained_rule(tagger, rule, labels, limits)
     text, *features = (break_runs(whole_characters(each)) for each in (text, *features))
     if labels is None:
-        (predicted,), marginals = tagger.tag_with_marginals([(text, features)], rule)
+        (predicted,), marginals = tagger.tag_with_marginals([(text, features)], rule, 1, limits)
         labels = predicted.labels
     else:
         if isinstance(labels, str) or not all(isinstance(name, str) for name in labels):

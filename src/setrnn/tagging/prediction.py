@@ -72,6 +72,9 @@ class Prediction:
     # p(label | document) of each of `labels`; None if the search was only for the best sets.
     label_probabilities: Mapping[str, float] | None = None
     accepted_labels: tuple[str, ...] | None = None  # None if the model has no acceptance of labels
+    # The labels, with p(label | document), that contain as many of the true ones in the mean as
+    # `setrnn calibrate --target-recall` asked for; None without.
+    shown_labels: Mapping[str, float] | None = None
     notes: tuple[str, ...] = ()  # what the model did not read, or why its answer is odd
 
     def as_dict(self) -> dict[str, Any]:
@@ -85,6 +88,8 @@ class Prediction:
             values["label_probabilities"] = dict(self.label_probabilities)
         if self.accepted_labels is not None:
             values["accepted_labels"] = list(self.accepted_labels)
+        if self.shown_labels is not None:
+            values["shown_labels"] = dict(self.shown_labels)
         return values | _notes_value(self)
 
 

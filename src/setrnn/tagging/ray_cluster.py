@@ -271,8 +271,8 @@ def _column_types() -> dict[str, Any]:
     names, number = pa.list_(pa.string()), pa.float64()
     sets = pa.list_(pa.struct([("labels", names), ("probability", number)]))
     kinds = {"labels": names, "probability": number, "accepted": pa.bool_(), "notes": pa.string()}
-    kinds |= {"label_probabilities": pa.list_(number), "accepted_labels": names}
-    kinds["alternatives"] = sets
+    kinds |= {"label_probabilities": pa.list_(number), "alternatives": sets}
+    kinds |= {"accepted_labels": names, "shown_labels": names}
     return {name: kinds[name] for name in COLUMNS if name in kinds}
 
 

@@ -22,7 +22,7 @@ PREDICTED = "predicted_"
 # Columns of a table; what else a prediction holds is only in JSON.
 COLUMNS = (
     *("labels", "probability", "accepted", "label_probabilities", "accepted_labels"),
-    *("added", "suggestion", "known_probability", "alternatives", "notes"),
+    *("shown_labels", "added", "suggestion", "known_probability", "alternatives", "notes"),
 )
 
 
@@ -142,6 +142,8 @@ def list_predicted(found: Prediction | Completion) -> dict[str, Any]:
     values = found.as_dict()
     if "label_probabilities" in values:
         values["label_probabilities"] = list(values["label_probabilities"].values())
+    if "shown_labels" in values:
+        values["shown_labels"] = list(values["shown_labels"])
     if not values["alternatives"]:
         del values["alternatives"]
     values["notes"] = " ".join(found.notes)

@@ -15,7 +15,14 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.text.notes import note_texts
 from setrnn.errors import ConfigError, DataError
 from setrnn.models.hub import name_place
-from setrnn.systems.candidates import Bools, Floats32, Ids, SetCandidates, to_probability
+from setrnn.systems.candidates import (
+    Bools,
+    Floats32,
+    Ids,
+    SetCandidates,
+    list_columns,
+    to_probability,
+)
 from setrnn.systems.limits import Limits, SetLimits
 from setrnn.systems.predicting import BatchSearch, ChosenSets
 from setrnn.systems.rules import LABEL_RULE, count_candidates, find_rule
@@ -202,6 +209,13 @@ class Tagger(TrainedModel):
             candidates, log_probs = found, trusted
         probs = search.label_probs(by.source, len(self.labels))
         label_probs, is_accepted = self._trust_labels(probs, labels, options.calibrated)
+        shown: Sequence[dict[str, float] | None] = [None] * len(labels)
+        if fitted.shown is not None and fitted.shown.threshold is not None and probs is not None:
+            columns = list_columns(probs >= fitted.shown.threshold)
+            of_shown, _ = self._trust_labels(probs, columns, options.calibrated)
+            assert of_shown is not None
+            named = map(self._name_probs, columns, of_shown)
+            shown = [dict(sorted(each.items(), key=lambda pair: -pair[1])) for each in named]
         for row, own in enumerate(labels):
             predicted = name_labels(self.labels, own)
             others = (
@@ -212,9 +226,8 @@ class Tagger(TrainedModel):
             # The predicted set may be any candidate, or none of them.
             alternatives = (each for each in others if each.labels != predicted)
             named_probs = accepted_labels = None
-            if label_probs is not None:  # with six decimals: single precision has no more
-                rounded = [round(float(each), 6) for each in label_probs[row]]
-                named_probs = dict(zip(predicted, rounded, strict=False))
+            if label_probs is not None:
+                named_probs = self._name_probs(own, label_probs[row])
             if is_accepted is not None:
                 accepted_labels = name_labels(self.labels, np.where(is_accepted[row], own, -1))
             yield Prediction(
@@ -225,8 +238,15 @@ class Tagger(TrainedModel):
                 proofs[row],
                 named_probs,
                 accepted_labels,
+                shown[row],
                 (IMPOSSIBLE,) if log_probs[row] == -np.inf else (),
             )
+
+    def _name_probs(self, labels: Ids, probs: Floats32) -> dict[str, float]:
+        """Name the labels of a set (S,) with their probabilities."""
+        # With six decimals: single precision has no more.
+        rounded = [round(float(each), 6) for each in probs]
+        return dict(zip(name_labels(self.labels, labels), rounded, strict=False))
 
     def _trust_labels(
         self, probs: Floats32 | None, sets: Ids, calibrated: bool
@@ -316,6 +336,7 @@ class Tagger(TrainedModel):
         top: int = 12,
         rule: str | None = None,
         labels: Collection[str] | None = None,
+        limits: Limits | None = None,
     ) -> Explanation:
         """Show how the model tags a text: the words for each label, sequences, sets, steps.
 
@@ -325,12 +346,13 @@ class Tagger(TrainedModel):
             top: how many sequences and sets to list; the beam width limits the sequences.
             rule: the prediction rule; the model's own if not given.
             labels: the set to explain instead of the predicted one, in any order. It excludes
-                a rule.
+                a rule and limits.
+            limits: what the predicted set must satisfy.
         """
         from setrnn.tagging.explain import explain_text
 
         check_top(top)
-        return explain_text(self, text, features, top, rule, labels)
+        return explain_text(self, text, features, top, rule, labels, limits)
 
     def predict_proba(self, texts: Sequence[str], features: Features = None) -> Floats32:
         """Return p(label | text), texts x labels, in the order of `self.labels.names`.

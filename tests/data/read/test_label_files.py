@@ -3,8 +3,16 @@
 import pytest
 
 from reading import read
-from setrnn.data.read import BadRows, make_hierarchy, open_dataset, read_hierarchy, read_label_map
-from setrnn.data.read.label_files import save_label_map
+from setrnn.data.groups import Group
+from setrnn.data.read import (
+    BadRows,
+    make_hierarchy,
+    open_dataset,
+    read_groups,
+    read_hierarchy,
+    read_label_map,
+)
+from setrnn.data.read.label_files import save_groups, save_label_map
 from setrnn.data.statistics import dataset_statistics
 from setrnn.errors import DataError
 
@@ -76,6 +84,11 @@ def test_parents_are_read_from_csv_and_tsv(tmp_path, name, content):
         (read_hierarchy, "a,b\na,b,c\n", "line 2: expected 2 cells, got 3"),
         (read_hierarchy, "a,\n", "names no parent"),
         (read_hierarchy, 'a,b\n"c,d\n', "line 2"),
+        (read_groups, "a,g,at least,1\n", 'line 1: "at least", "1". Write at most or exactly'),
+        (read_groups, "a,g,exactly,-1\n", 'line 1: "exactly", "-1". Write'),
+        (read_groups, "a,g,exactly,1\nb,g,at most,1\n", 'line 2: group "g" has at most 1 here'),
+        (read_groups, "a,exactly,1\n", "line 1: expected 4 cells, got 3"),
+        (read_groups, "label,group,rule,n\n", "names no group"),
     ],
 )
 def test_a_wrong_file_is_refused_in_one_line(tmp_path, read_file, content, message):
@@ -83,6 +96,12 @@ def test_a_wrong_file_is_refused_in_one_line(tmp_path, read_file, content, messa
     with pytest.raises(DataError, match=message) as error:
         read_file(tmp_path / "labels.csv")
     assert "\n" not in str(error.value)
+
+
+def test_groups_are_read_as_they_are_written(tmp_path):
+    groups = (Group(["a", "b,c"], 1, exactly=True, name="kind"), Group(["d"], 2, name="place"))
+    save_groups(groups, tmp_path / "groups.csv")
+    assert read_groups(tmp_path / "groups.csv") == groups
 
 
 def test_what_is_no_hierarchy_is_refused(tmp_path):

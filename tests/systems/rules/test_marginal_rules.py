@@ -35,12 +35,55 @@ def test_a_rare_label_does_not_follow_its_one_document():
     assert choose_thresholds(marginals, is_label).by_label[0] > 0.08
 
 
-def test_a_label_of_no_document_gets_the_common_threshold():
+@pytest.mark.parametrize("low", [0.0006, 0.01])
+def test_a_label_with_one_unlikely_document_is_not_predicted_everywhere(low):
+    """The best F1 on its documents would be to predict it for all of them, or nearly all."""
+    marginals, is_label = problem(4, n=140)
+    marginals[:, 0] = np.linspace(low, 2 * low, 140)
+    marginals[:, 1] = low
+    is_label[:, :2] = False
+    is_label[1, :2] = True
+    found = choose_thresholds(marginals, is_label)
+    assert (marginals[:, :2] >= found.by_label[:2]).mean() < 0.05
+
+
+def test_a_label_that_some_folds_of_a_cross_validation_lack_is_not_predicted_everywhere():
+    """The fold that holds out the one document of a label gives it probability 0."""
+    marginals, is_label = problem(4, n=140)
+    marginals[:, 0] = 0.01
+    marginals[:28, 0] = 0
+    is_label[:, 0] = False
+    is_label[0, 0] = True
+    assert choose_thresholds(marginals, is_label).by_label[0] > 0.01
+
+
+def test_a_label_of_nearly_all_documents_is_predicted_for_all():
+    marginals, is_label = problem(4, n=140)
+    marginals[:, 0], is_label[:, 0] = 0.9, True
+    assert (marginals[:, 0] >= choose_thresholds(marginals, is_label).by_label[0]).all()
+
+
+def test_the_threshold_of_a_label_with_many_documents_is_its_own():
+    marginals, is_label = problem(5, n=4000)
+    marginals[:, 0] /= 4
+    is_label[:, 0] = np.random.default_rng(0).random(4000) < marginals[:, 0]
+    found = choose_thresholds(marginals, is_label).by_label[0]
+    best = max(micro_f1(marginals[:, 0] >= each, is_label[:, 0]) for each in marginals[:, 0])
+    assert micro_f1(marginals[:, 0] >= found, is_label[:, 0]) > best - 0.01
+
+
+def test_the_threshold_of_a_label_without_documents_is_the_expected_one_and_the_common_one():
     marginals, is_label = problem(3)
+    marginals[:, 2] /= 10
     is_label[:, 2] = False
     marginals[:, 3] = 0
     found = choose_thresholds(marginals, is_label)
-    assert found.by_label[2] == found.by_label[3] == found.common
+    values = np.sort(marginals[:, 2])[::-1]
+    f1 = 2 * values.cumsum() / (np.arange(1, 61) + values.sum())
+    best = f1.argmax()
+    expected = (values[best] + values[best + 1]) / 2
+    assert found.by_label[2] == pytest.approx((expected**4 * found.common) ** 0.2)
+    assert found.by_label[3] == found.common
 
 
 @pytest.mark.parametrize("n", [0, 4])

@@ -5,9 +5,10 @@ import pytest
 
 from brute_force import all_sets
 from choices import as_sets, choice_of, choose_sets, expected_f1, padded_sets, random_distributions
+from setrnn.data.groups import Group
 from setrnn.systems.limits import PLAUSIBLE, SeenSets, no_limits
 from setrnn.systems.rules import find_rule
-from setrnn.systems.rules.plausible import Dependencies, choose_plausible
+from setrnn.systems.rules.plausible import Dependencies, choose_plausible, propose_groups
 
 
 def choose(probs, weight, dependencies=None, rule="f1", limits=None):
@@ -86,6 +87,22 @@ def test_few_sets_and_independent_labels_show_no_dependencies():
     independent = many(random, 400, 14, lambda each: True)
     for sets in (few, independent):
         assert Dependencies.of(seen(sets, 14)).hold(padded_sets(all_sets(5), 5)).all()
+
+
+def test_labels_that_never_meet_are_proposed_as_a_group():
+    def holds(each):
+        return len({0, 1, 2} & {*each}) == 1
+
+    def name(sets):
+        return [[f"label {label}" for label in each] for each in sets]
+
+    random = np.random.default_rng(4)
+    first = Group(["label 0", "label 1", "label 2"], 1, exactly=True, name="group 1")
+    assert propose_groups(name(many(random, 300, 14, holds))) == [first]
+    at_most = [[], *many(random, 300, 14, holds)]
+    assert propose_groups(name(at_most)) == [replace(first, exactly=False)]
+    assert propose_groups(name(many(random, 400, 14, lambda each: True))) == []
+    assert propose_groups([]) == propose_groups([[]]) == []
 
 
 def test_a_set_against_a_dependency_is_replaced_even_if_it_is_the_most_probable():

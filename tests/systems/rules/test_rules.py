@@ -1,6 +1,7 @@
 """The contract of RULES: under any limits, each chooses the best set that fits."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from choices import (
     random_distributions,
 )
 from setrnn.checks import check_rule
+from setrnn.data.groups import Group
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError
@@ -52,6 +54,16 @@ LIMITS = [
     Limits(only_seen=True),
     Limits(only_seen=True, min_labels=2),
 ]
+PAIR, ALL_BUT_A = ("a", "c"), ("b", "c", "d")
+GROUPS = [
+    Limits(groups=[Group(PAIR, 1)]),
+    Limits(groups=[Group(PAIR, 1, exactly=True)], max_labels=2),
+    Limits(groups=[Group(PAIR, 1), Group(["b", "d"], 1, exactly=True)], min_labels=1),
+    Limits(groups=[Group(ALL_BUT_A, 2, exactly=True)], forbidden=["b"]),
+    Limits(groups=[Group(ALL_BUT_A, 1)], required=["d"], min_labels=2),
+    Limits(groups=[Group(ALL_BUT_A, 0)]),
+    Limits(groups=[Group(PAIR, 1, exactly=True)], only_seen=True),
+]
 
 
 def list_fitting(limits, above):
@@ -68,10 +80,17 @@ def list_fitting(limits, above):
         and limits.min_labels <= len(s) <= most
         and (above is None or all({*above[label]} <= {*s} for label in s))
         and (not limits.only_seen or list(s) in SEEN)
+        and all(map(partial(fits_group, s), limits.groups))
     ]
 
 
+def fits_group(labels, group):
+    n = len({NAMES[label] for label in labels} & {*group.labels})
+    return n == group.n if group.exactly else n <= group.n
+
+
 CASES = [(name, limits) for name in ABOVE for limits in LIMITS]
+CASES += [("flat", limits) for limits in GROUPS]
 FITTING = [case for case in CASES if list_fitting(case[1], ABOVE[case[0]])]
 EVERY_LIMIT = pytest.mark.parametrize(("hierarchy", "limits"), FITTING)
 

@@ -1,9 +1,13 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binom
 
+from setrnn.data import newsroom
 from setrnn.errors import ConfigError
 from setrnn.systems.true_marginals import TrueMarginals
+from setrnn.tagging.documents import open_documents
 from setrnn.tagging.trust.acceptance import (
     MIN_ACCEPTED,
     Acceptance,
@@ -12,9 +16,11 @@ from setrnn.tagging.trust.acceptance import (
     check_target,
     fit_acceptance,
     fit_label_acceptance,
+    fit_shown,
     lower_bound,
     reliability,
 )
+from setrnn.tagging.trust.calibrate import SearchedDocuments
 
 
 def drawn(n, seed=0):
@@ -112,9 +118,66 @@ def test_the_bounds_are_those_of_clopper_and_pearson(n_right, n):
 
 @pytest.mark.parametrize("value", [0, 1, -0.5, 90, float("nan")])
 def test_shares_outside_of_0_and_1_are_refused(value):
-    for target, confidence in ((value, 0.9), (0.9, value)):
+    for values in ((value, 0.9), (0.9, value), (0.9, 0.9, value)):
         with pytest.raises(ConfigError, match="between 0 and 1"):
-            check_target(target, confidence)
+            check_target(*values)
+
+
+def take_documents(own, rows):
+    """The pairs of some documents."""
+    number = np.full(own.shape[0], -1, dtype=np.int32)
+    number[rows] = np.arange(len(rows))
+    kept = own.keep(number[own.document] >= 0)
+    return replace(kept, document=number[kept.document], shape=(len(rows), own.shape[1]))
+
+
+def share_shown(own, n_true, threshold):
+    """The share of the true labels that are shown, by document."""
+    is_shown = own.is_label & (own.probs >= threshold)
+    n_shown = np.bincount(own.document[is_shown], minlength=len(n_true))
+    return np.where(n_true == 0, 1.0, n_shown / np.maximum(n_true, 1))
+
+
+@pytest.mark.parametrize("target", [0.8, 0.95])
+def test_the_shown_labels_contain_as_many_true_ones_as_asked_for_over_20_splits(taggers, target):
+    """The mean over splits of other documents' shares is the target, and no more than needed."""
+    documents = [*newsroom.examples("valid"), *newsroom.examples("test")]
+    opened = open_documents(documents)
+    found = SearchedDocuments.collect(taggers["br"], opened, lambda progress: None)
+    own, n_true = found.label_marginals, found.n_true
+    shares = []
+    for seed in range(20):
+        order = np.random.default_rng(seed).permutation(len(documents))
+        fitted_on, others = order[:400], order[400:]
+        shown = fit_shown(take_documents(own, fitted_on), n_true[fitted_on], target)
+        shares.append(
+            share_shown(take_documents(own, others), n_true[others], shown.threshold).mean()
+        )
+    error = np.std(shares) / np.sqrt(len(shares))
+    assert target - 2 * error < np.mean(shares) < target + 0.01
+
+
+@pytest.mark.parametrize("target", [0.5, 0.9])
+def test_the_threshold_of_shown_labels_is_the_highest_that_suffices(target):
+    own = draw_labels(0, n=300)
+    n_true = np.bincount(own.document[own.is_label], minlength=300)
+    shown = fit_shown(own, n_true, target)
+    enough = [
+        threshold
+        for threshold in np.unique(own.probs)
+        if share_shown(own, n_true, threshold).sum() / 301 >= target
+    ]
+    assert max(enough) >= shown.threshold > own.probs[own.probs < max(enough)].max()
+    assert shown.recall == pytest.approx(share_shown(own, n_true, max(enough)).mean())
+    assert shown.n_labels == pytest.approx((own.probs >= max(enough)).sum() / 300)
+
+
+def test_labels_that_the_model_lacks_count_as_missed_and_may_make_a_target_unreachable():
+    own = draw_labels(0, n=300)
+    n_true = np.bincount(own.document[own.is_label], minlength=300)
+    assert fit_shown(own, n_true + 1, 0.9).threshold is None
+    assert fit_shown(own, n_true, 0.999).threshold is None  # of 300 documents, one more is missed
+    assert fit_shown(own, n_true, 0.9).threshold is not None
 
 
 def draw_labels(seed, n=1_500):

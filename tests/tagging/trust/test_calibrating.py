@@ -131,6 +131,31 @@ def test_what_is_worse_than_before_is_not_used_and_named(calibrated, many, monke
     assert again.calibration.scalings["sets"] == tagger.calibration.scalings["sets"]
 
 
+def test_shown_labels_are_those_that_reach_the_threshold_and_the_target_is_kept(
+    taggers, many, tmp_path
+):
+    calibrate(taggers["br"], many, target_recall=0.9).tagger.save(tmp_path / "model")
+    tagger = setrnn.load(tmp_path / "model")
+    shown = tagger.fitted.shown
+    texts, features = texts_of(many)
+    for calibrated in (True, False):
+        found = tagger.tag(texts, None, 1, features, calibrated=calibrated)
+        own = tagger.marginals(texts, features, calibrated=False).probs
+        probs = tagger.marginals(texts, features, calibrated=calibrated).probs
+        for each, of_labels, row in zip(found, own, probs, strict=True):
+            names = np.array(tagger.labels.names)[of_labels >= shown.threshold]
+            assert {*each.shown_labels} == {*names}
+            values = [row[tagger.labels.index[name]] for name in each.shown_labels]
+            assert list(each.shown_labels.values()) == pytest.approx(values, abs=1e-5)
+            assert values == sorted(values, reverse=True)
+    evaluation = setrnn.evaluate(tagger, many, allow_training_documents=True)
+    assert evaluation.shown_recall == pytest.approx(shown.recall)
+    assert evaluation.n_shown == pytest.approx(shown.n_labels)
+    assert 0.9 <= shown.recall < 0.91
+    assert calibrate(tagger, many).calibration.shown == shown
+    assert fit_calibration(tagger, many, before=tagger.calibration).shown == shown
+
+
 def test_unseen_documents_are_better_calibrated(calibrated, taggers):
     from setrnn.tagging.evaluate import evaluate
 

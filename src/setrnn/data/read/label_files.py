@@ -1,15 +1,16 @@
-"""Files about labels: a map of other names, and the parents of a hierarchy."""
+"""Files about labels: a map of other names, the parents of a hierarchy, and groups."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 from setrnn.data.disk import whole_file
+from setrnn.data.groups import Group
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.read.dataset import EMBEDDED, EMBEDDED_FOLDER
 from setrnn.data.read.delimited import read_cells
@@ -19,6 +20,7 @@ from setrnn.errors import DataError, printable, shown
 
 # A file of parents, "newsroom" for those of the embedded corpus, or the parents themselves.
 Parents: TypeAlias = str | Path | Mapping[str, str | list[str] | tuple[str, ...]] | Hierarchy
+GROUP_COLUMNS = ("label", "group", "rule", "n")
 EMBEDDED_FILE = EMBEDDED_FOLDER / "parents.csv"
 
 
@@ -30,7 +32,7 @@ def read_label_map(path: str | Path, encoding: str | None = None) -> dict[str, s
     """
     path = Path(path)
     found: dict[str, str] = {}
-    for where, old, new in _read_pairs(path, ("from", "to"), encoding):
+    for where, (old, new) in _read_rows(path, ("from", "to"), encoding):
         if found.setdefault(old, new) != new:
             raise DataError(
                 f"{where}: {shown(old)} becomes {shown(new)} here and {shown(found[old])} above. "
@@ -43,10 +45,7 @@ def read_label_map(path: str | Path, encoding: str | None = None) -> dict[str, s
 
 def save_label_map(label_map: Mapping[str, str], path: Path) -> None:
     """Write a CSV file that `read_label_map` reads, whole or not at all."""
-    text = io.StringIO(newline="")
-    csv.writer(text).writerows([("from", "to"), *label_map.items()])
-    with whole_file(path) as stream:
-        stream.write(text.getvalue().encode())
+    _save_rows([("from", "to"), *label_map.items()], path)
 
 
 def read_hierarchy(path: str | Path, encoding: str | None = None) -> Hierarchy:
@@ -61,7 +60,7 @@ def read_hierarchy(path: str | Path, encoding: str | None = None) -> Hierarchy:
     """
     place = EMBEDDED_FILE if path == EMBEDDED else Path(path)
     parents: dict[str, list[str]] = {}
-    for _, label, parent in _read_pairs(place, ("label", "parent"), encoding):
+    for _, (label, parent) in _read_rows(place, ("label", "parent"), encoding):
         if parent:
             parents.setdefault(label, []).append(parent)
     if not parents:
@@ -92,10 +91,53 @@ def make_hierarchy(
     return replace(parents, closes_labels=True) if close_labels else parents
 
 
-def _read_pairs(
-    path: Path, columns: tuple[str, str], encoding: str | None
-) -> Iterator[tuple[str, str, str]]:
-    """Yield the place and the two names of each row; the first line may name the columns."""
+def read_groups(path: str | Path, encoding: str | None = None) -> tuple[Group, ...]:
+    """Read a file of groups: rows of label,group,rule,n in CSV or TSV.
+
+    A rule is `at most` or `exactly`; all rows of a group have the same rule and number. The first
+    line may name the columns.
+    """
+    path = Path(path)
+    labels: dict[str, list[str]] = {}
+    rules: dict[str, tuple[str, str]] = {}
+    for where, (label, group, rule, n) in _read_rows(path, GROUP_COLUMNS, encoding):
+        if rule not in ("at most", "exactly") or not n.isdecimal():
+            raise DataError(f"{where}: {shown(rule)}, {shown(n)}. Write at most or exactly, and 1.")
+        if rules.setdefault(group, (rule, n)) != (rule, n):
+            raise DataError(
+                f"{where}: group {shown(group)} has {rule} {n} here and {' '.join(rules[group])} "
+                "above. Write the same in all its rows."
+            )
+        labels.setdefault(group, []).append(label)
+    if not labels:
+        raise DataError(f"{path} names no group. Write rows of {','.join(GROUP_COLUMNS)}.")
+    return tuple(
+        Group(own, int(rules[name][1]), rules[name][0] == "exactly", name)
+        for name, own in labels.items()
+    )
+
+
+def save_groups(groups: Iterable[Group], path: Path) -> None:
+    """Write a CSV file that `read_groups` reads, whole or not at all."""
+    rows = [
+        (label, each.name, "exactly" if each.exactly else "at most", each.n)
+        for each in groups
+        for label in each.labels
+    ]
+    _save_rows([GROUP_COLUMNS, *rows], path)
+
+
+def _save_rows(rows: Iterable[Sequence[object]], path: Path) -> None:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    with whole_file(path) as stream:
+        stream.write(text.getvalue().encode())
+
+
+def _read_rows(
+    path: Path, columns: tuple[str, ...], encoding: str | None
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the place and the cells of each row; the first line may name the columns."""
     options = ReadOptions(text_field=",".join(columns), encoding=encoding)
     header: list[str] | None = None
     for line, cells in read_cells(path, options):
@@ -113,7 +155,7 @@ def _read_pairs(
                 f"{where}: expected {len(header)} cells, got {len(names)}. Write "
                 f"{','.join(columns)}, and quote names that have a comma."
             )
-        first, second = (names[header.index(column)] for column in columns)
-        if not first:
+        found = [names[header.index(column)] for column in columns]
+        if not found[0]:
             raise DataError(f"{where}: the {columns[0]} is empty. Name a label, or remove the row.")
-        yield where, first, second
+        yield where, found

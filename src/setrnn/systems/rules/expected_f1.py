@@ -75,6 +75,9 @@ def find_best(probs: LabelSizeProbs, limits: SetLimits) -> Ids:
             rows, of_rows, gain = rows[may_gain], of_rows[may_gain], gain[may_gain]
         gain[~is_allowed[rows]] = -np.inf
         ranked = np.where(is_required[rows], np.inf, gain)
+        if limits.groups is not None:
+            ranked = limits.groups.rank(ranked, probs.labels[rows])
+            gain[ranked == -np.inf] = -np.inf
         top = np.argpartition(-ranked, k - 1, axis=1)[:, :k]
         value = np.take_along_axis(gain, top, axis=1).sum(axis=1)
         is_better = value > best[rows]

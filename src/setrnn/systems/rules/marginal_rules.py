@@ -31,8 +31,12 @@ from setrnn.systems.rules.choice import Choice
 from setrnn.systems.true_marginals import TrueMarginals
 
 OVER_HALF = np.nextafter(0.5, 1.0)
-# Chosen by fitting on one half of valid and measuring on the other: docs/rules.md.
-EXPECTED_WEIGHT = 0.5
+# How much true and expected labels count: see `find_best_thresholds`. Chosen by fitting on one half
+# of valid and measuring on the other: docs/rules.md.
+ONLY_TRUE, BOTH, ONLY_EXPECTED = (1.0, 0.0), (1.0, 0.5), (0.0, 1.0)
+# The threshold of a label counts as often as it has documents, beside the one that is expected
+# without documents, and the common one: benchmarks/few_documents.py.
+AS_EXPECTED, AS_COMMON = 2.0, 0.5
 PAIRS_AT_ONCE = 2**20  # of documents and labels
 NO_THRESHOLDS = (
     "Rule '{rule}' needs thresholds, and this model has none. Choose them on documents with true "
@@ -108,10 +112,12 @@ def choose_thresholds(
 ) -> Thresholds:
     """Choose thresholds on documents with true labels. Both arrays are (n, L), or (E,) of pairs.
 
-    The common threshold has the best micro-F1. The threshold of a label has the best F1 of that
-    label, counted over the true labels plus, with half the weight, those that the marginals
-    expect: the few documents of a rare label do not decide alone. A label without documents gets
-    the common threshold.
+    The common threshold has the best micro-F1. The threshold of a label is a geometric mean of
+    three: the one with the best F1 on its documents, counted as often as there are such documents;
+    the one with the best F1 that the marginals expect; and the common one. On one document, the
+    best threshold may be so low that the label would be predicted for every document. A threshold
+    that most documents reach is raised to the common one. A label whose marginals are all 0 gets
+    the common one.
     """
     n, n_labels = marginals.shape if pairs is None else pairs.shape
     if not is_label.any() or not (marginals > 0).any():
@@ -125,27 +131,32 @@ def choose_thresholds(
             probs, is_true = marginals[:, part], is_label[:, part]
         else:
             probs, is_true = pairs.fill(marginals, part), pairs.fill(is_label, part)
-        found = find_best_thresholds(probs.T, is_true.T, EXPECTED_WEIGHT)
-        by_label[part] = np.where(is_true.any(axis=0), found, np.nan)
+        found, expected = (
+            find_best_thresholds(probs.T, is_true.T, weights) for weights in (BOTH, ONLY_EXPECTED)
+        )
+        n_true = is_true.sum(axis=0)
+        sums = n_true * np.log(found) + AS_EXPECTED * np.log(expected) + AS_COMMON * np.log(common)
+        mean = np.exp(sums / (n_true + AS_EXPECTED + AS_COMMON))
+        says_little = (probs >= mean).mean(axis=0) > 0.5
+        by_label[part] = np.where(says_little, np.maximum(mean, common), mean)
     return Thresholds(common, np.where(np.isfinite(by_label), by_label, common))
 
 
 def find_best_thresholds(
-    probs: npt.NDArray[Any], is_true: Bools, expected_weight: float = 0.0
+    probs: npt.NDArray[Any], is_true: Bools, weights: tuple[float, float] = ONLY_TRUE
 ) -> Floats:
     """Return the threshold of best F1 per row (R, m); NaN if all probabilities are 0.
 
-    It is halfway between the smallest probability that passes and the next one. True labels count
-    together with those that the probabilities expect, by a weight.
+    It is halfway between the smallest probability that passes and the next one. The weights say how
+    much true labels count, and how much those that the probabilities expect.
     """
-    n_true = is_true.sum(axis=1, keepdims=True).astype(np.float64)
+    of_true, of_expected = weights
     order = np.argsort(-probs, axis=1)  # equal ones pass together: their order is free
     values = np.take_along_axis(probs, order, axis=1).astype(np.float64)
-    n_hits = np.take_along_axis(is_true, order, axis=1).cumsum(axis=1, dtype=np.float64)
-    n_passed = np.arange(1, values.shape[1] + 1, dtype=np.float64)
-    n_hits += expected_weight * values.cumsum(axis=1)
-    n_true += expected_weight * values.sum(axis=1, keepdims=True)
-    f1 = 2 * n_hits / ((1 + expected_weight) * n_passed + n_true)
+    counts = of_true * np.take_along_axis(is_true, order, axis=1) + of_expected * values
+    n_hits = counts.cumsum(axis=1)
+    n_passed = (of_true + of_expected) * np.arange(1, values.shape[1] + 1)
+    f1 = 2 * n_hits / (n_passed + n_hits[:, -1:])
     below = np.concatenate([values[:, 1:], np.zeros((len(values), 1))], axis=1)
     f1[values == below] = -1  # equal probabilities pass together; 0 never passes
     best = f1.argmax(axis=1)

@@ -11,12 +11,16 @@ together, or never without another, in many different sets.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
+from setrnn.data.groups import Group
+from setrnn.data.ragged import Ragged
 from setrnn.systems.candidates import Bools, Floats, Ids, join_sets, pack_labels
 from setrnn.systems.limits import SeenSets
 from setrnn.systems.rules.choice import Choice
@@ -87,6 +91,38 @@ class Dependencies:
             holds &= ~self.excludes[own, places].any(axis=-1)
             holds &= self.implies[own, places].sum(axis=-1) == n_implied[own[..., 0]]
         return holds
+
+
+def propose_groups(label_sets: Iterable[Collection[str]]) -> list[Group]:
+    """Return groups of labels that never meet where chance would bring some together.
+
+    A group allows one of its labels at most, or exactly one if each set has one. The largest group
+    is the first.
+
+    Example: each document is of one kind, and has a topic of its own.
+
+        >>> sets = [("news" if n % 2 else "blog", f"topic {n}") for n in range(80)]
+        >>> [found] = propose_groups(sets)
+        >>> found.labels, found.n, found.exactly
+        (('blog', 'news'), 1, True)
+    """
+    counts = Counter(map(frozenset, label_sets))
+    names = [name for name, _ in Counter(chain.from_iterable(counts)).most_common()]
+    index = {name: label for label, name in enumerate(names)}
+    rows = Ragged.from_lists([sorted(index[name] for name in each) for each in counts])
+    found = Dependencies.of(SeenSets(rows.padded(min_width=1), len(names)))
+    dependent = np.array(names)[np.argsort(found.place[:-1], kind="stable")]  # by place, (M, ...)
+    groups: list[Group] = []
+    excludes = found.excludes[:-1, :-1].copy()
+    while excludes.any():
+        members, fitting = [int(excludes.sum(axis=1).argmax())], excludes.any(axis=1)
+        while (fitting := fitting & excludes[members[-1]]).any():
+            members.append(int(fitting.argmax()))  # the most frequent
+        own = set(dependent[members].tolist())
+        is_exact = all(len(own & each) == 1 for each in counts)
+        groups.append(Group(sorted(own), 1, is_exact, f"group {len(groups) + 1}"))
+        excludes[members] = excludes[:, members] = False
+    return sorted(groups, key=lambda group: -len(group.labels))
 
 
 def choose_plausible(

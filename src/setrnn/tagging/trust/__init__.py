@@ -17,7 +17,7 @@ from setrnn.errors import ModelError
 from setrnn.systems.candidates import Floats32, Ids
 from setrnn.systems.limits import PLAUSIBLE
 from setrnn.systems.rules.marginal_rules import Thresholds
-from setrnn.tagging.trust.acceptance import Acceptance, LabelAcceptance, as_plain
+from setrnn.tagging.trust.acceptance import Acceptance, LabelAcceptance, Shown, as_plain
 from setrnn.tagging.trust.labels import LabelCurves
 from setrnn.tagging.trust.sets import Scaling
 
@@ -35,6 +35,7 @@ class Calibration:
     acceptance: Mapping[str, Acceptance] = field(default_factory=dict)  # by rule
     label_curves: LabelCurves | None = None
     label_acceptance: LabelAcceptance | None = None
+    shown: Shown | None = None
     share_trained_on: float = 0.0  # of these documents; 0 if the model was trained on few
     plausible: float = PLAUSIBLE  # the weight of log p(set) in default predictions
 

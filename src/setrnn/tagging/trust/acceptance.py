@@ -213,6 +213,45 @@ def _best_accuracy(probs: Floats, is_right: Bools, confidence: float) -> float:
     return float((n_right / sizes)[np.argmax(lower_bound(n_right, sizes, confidence))])
 
 
+@dataclass(frozen=True)
+class Shown:
+    """A label is shown beside a prediction if the model's own probability reaches the threshold."""
+
+    target: float  # the least mean share of a document's true labels that are shown
+    threshold: float | None  # None if no threshold reaches the target
+    recall: float  # the mean share in the documents it was fitted on
+    n_labels: float  # the mean number of labels that are shown there
+
+
+def fit_shown(own: TrueMarginals, n_true: Ints, target: float) -> Shown:
+    """Find the highest threshold whose labels contain enough of the true ones, in the mean.
+
+    Conformal risk control (Angelopoulos et al. 2022): one more document, all of whose labels are
+    missed, is counted. The mean share in other documents like these then reaches the target,
+    over the draws of both. The probabilities are the model's own, which are not fitted to these.
+
+    Args:
+        own: the model's own p(label | document), of pairs (E,).
+        n_true: the number of true labels of each document, (n,), with those that the model lacks.
+        target: the least mean share; of a document without labels, it is 1.
+    """
+    n = own.shape[0]
+    is_found = own.is_label & (own.probs > 0)
+    order = np.argsort(-own.probs[is_found], kind="stable")
+    probs = own.probs[is_found][order]
+    shares = 1 / n_true[own.document[is_found][order]]
+    total = (n_true == 0).sum() + np.concatenate([[0.0], shares.cumsum()])
+    is_enough = total[1:] >= target * (n + 1) - 1e-9
+    if not is_enough.any():
+        return Shown(target, None, float(total[-1] / n), 0.0)
+    last = probs[is_enough.argmax()]
+    below = own.probs[own.probs < last].max(initial=0.0)
+    recall = float(total[(probs >= last).sum()] / n)
+    # Midway to the next label, so that rounding hides none.
+    threshold = (float(last) + float(below)) / 2
+    return Shown(target, threshold, recall, float((own.probs >= last).sum() / n))
+
+
 def _find_threshold(
     probs: npt.NDArray[Any],
     is_right: Bools,
@@ -261,10 +300,11 @@ def accuracy_interval(n_right: int, n: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def check_target(accuracy: float, confidence: float) -> None:
-    """Raise ConfigError if a target accuracy or its confidence is not between 0 and 1."""
-    for name, value in (("target accuracy", accuracy), ("confidence", confidence)):
-        if not 0 < value < 1:
+def check_target(accuracy: float, confidence: float, recall: float | None = None) -> None:
+    """Raise ConfigError if a target or its confidence is not between 0 and 1."""
+    named = {"target accuracy": accuracy, "confidence": confidence, "target recall": recall}
+    for name, value in named.items():
+        if value is not None and not 0 < value < 1:
             raise ConfigError(f"The {name} must lie between 0 and 1, got {value}. Try 0.9.")
 
 

@@ -44,6 +44,7 @@ from setrnn.tagging.trust.acceptance import (
     check_target,
     fit_acceptance,
     fit_label_acceptance,
+    fit_shown,
     label_reliability,
     list_accepted_shares,
     reliability,
@@ -110,6 +111,7 @@ def calibrate(
     target: float = 0.9,
     confidence: float = 0.9,
     *,
+    target_recall: float | None = None,
     split: str | None = None,
     allow_training_documents: bool = False,
     on_progress: OnProgress = ignore_progress,
@@ -126,6 +128,8 @@ def calibrate(
         rule: the rule whose predictions are accepted; the model's own if not given.
         target: the least accuracy of the accepted predictions.
         confidence: the confidence that they reach the target.
+        target_recall: the least mean share of a document's true labels among those that are shown
+            beside the prediction; if not given, as before, or none are shown.
         split: the part of the data; valid, or the only one, if not given.
         allow_training_documents: whether to calibrate, with a warning, on documents that the model
             was trained on; otherwise they raise DataError.
@@ -142,7 +146,9 @@ def calibrate(
         True
     """
     check_tagger(tagger)
-    check_target(target, confidence)
+    if target_recall is None and tagger.fitted.shown is not None:
+        target_recall = tagger.fitted.shown.target
+    check_target(target, confidence, target_recall)
     name = tagger.rule_or_own(rule)
     labelled = open_unseen(tagger, data, split, on_progress, allow_training_documents)
     documents = SearchedDocuments.collect(tagger, labelled, on_progress)
@@ -150,7 +156,7 @@ def calibrate(
     targets = {**tagger.fitted.targets, name: asked}
     with show_step("fitting", FITTED, on_progress, "calibrating"):
         calibration, predicted, held_out_labels, keeps_curves = documents.fit(
-            tagger, targets, asked
+            tagger, targets, asked, target_recall
         )
         found, labels = predicted[name], documents.label_marginals
         label_probs = calibration.label_probs(labels.probs, labels.label), held_out_labels
@@ -182,7 +188,8 @@ def fit_calibration(
     documents = SearchedDocuments.collect(tagger, labelled, on_progress)
     of_labels = None if kept is None else (kept.target, kept.confidence)
     with show_step("fitting", FITTED, on_progress, "calibrating"):
-        return documents.fit(tagger, before.targets, of_labels)[0]
+        of_shown = None if before.shown is None else before.shown.target
+        return documents.fit(tagger, before.targets, of_labels, of_shown)[0]
 
 
 def find_calibration(folder: Path | None) -> Calibration | None:
@@ -292,6 +299,7 @@ class SearchedDocuments:
 
     searches: list[BatchSearch]  # in batches
     label_sets: list[tuple[str, ...]]
+    n_true: Ints  # the number of true labels, also of documents with unknown labels
     true_sets: Ids  # (n, S) padded with -1; UNKNOWN for a set with a label that the model lacks
     scaled: tuple[str, ...]  # the sources, and the rules with weights of their own in a mixture
     # Of "sets", of rules with thresholds and own weights, and of LABEL_RULE for labels.
@@ -312,6 +320,7 @@ class SearchedDocuments:
         marginals: dict[str, list[TrueMarginals]] = {key: [] for key in ("sets", *with_marginals)}
         searches: list[BatchSearch] = []
         label_sets: list[tuple[str, ...]] = []
+        n_true: list[int] = []
         for batch in documents.batches(tagger):
             search = BatchSearch(system, batch.tokens, n_sets)
             encoded = tagger.labels.encode(batch.labels)
@@ -319,6 +328,7 @@ class SearchedDocuments:
                 found = search.candidates["sets"].for_rule(key)  # a source is no rule's name
                 probs = system.marginals(batch.tokens, found)
                 parts.append(TrueMarginals.of(probs, encoded, batch.unknown))
+            n_true += map(len, batch.labels)
             complete = np.flatnonzero(batch.is_complete)
             if len(complete):
                 is_whole = len(complete) == len(batch.labels)
@@ -332,6 +342,7 @@ class SearchedDocuments:
         return cls(
             searches,
             label_sets,
+            np.array(n_true),
             np.where(is_known[:, None], pack_labels(known.padded(min_width=1)), UNKNOWN),
             (*sources, *own),
             {key: TrueMarginals.concatenate(each) for key, each in marginals.items()},
@@ -350,7 +361,11 @@ class SearchedDocuments:
         return joined, joined.ranks(self.true_sets)
 
     def fit(
-        self, tagger: Tagger, targets: Mapping[str, Target], of_labels: Target | None
+        self,
+        tagger: Tagger,
+        targets: Mapping[str, Target],
+        of_labels: Target | None,
+        of_shown: float | None,
     ) -> tuple[Calibration, dict[str, Predicted], Floats32, bool]:
         """Fit thresholds, scalings, curves, and the acceptance of sets and of labels.
 
@@ -363,6 +378,7 @@ class SearchedDocuments:
             targets: those of the sets predicted by some rules; others than the model can use are
                 left out.
             of_labels: the target of each label; None to accept no labels.
+            of_shown: the target of the labels that are shown; None to show none.
         """
         by_key = {
             key: choose_thresholds(each.probs, each.is_label, each)
@@ -391,6 +407,7 @@ class SearchedDocuments:
             scalings=scalings,
             label_curves=curves,
             label_acceptance=label_acceptance,
+            shown=None if of_shown is None else fit_shown(own, self.n_true, of_shown),
             share_trained_on=self.share_trained_on,
         )
         fitted = replace(tagger, calibration=calibration)
