@@ -4,13 +4,13 @@
     python benchmarks/speed.py train PREPARED METHOD... [--orders 1,4,12,48] [--preset paper]
         [--before OTHER_CHECKOUT/src] [--device cuda] [--steps 6] [--set KEY=VALUE]...
 
-PREPARED is a prepared folder (`setrnn data prepare`). Each MODEL, trained on it, predicts the best
-set of documents of its valid part; a new network of each METHOD takes steps of training, with each
+PREPARED is a prepared folder (`setrnn data prepare`). Each MODEL, trained on it, tags documents of
+its valid part by its own rule; a new network of each METHOD takes steps of training, with each
 number of orders K. All take short turns one after the other, and so do the checkouts, a process
 each: what else the machine does meets all. The table has medians: documents per second, and the
-cost beside the first row. `equal` says whether the predicted sets with their probabilities, or the
-weights after the steps, have the same bits in both checkouts. On a CPU with one thread, the time is
-that of the process.
+cost beside the first row. `equal` says whether the predicted sets, or the bits of the weights after
+the steps, are the same in both checkouts. On a CPU with one thread, the time is that of the
+process.
 
 The paper says that its system and those of Vinyals et al. are at most K times slower than a vanilla
 RNN, and that Vinyals-RNN-uniform is faster than the others by 1.5:
@@ -134,15 +134,15 @@ def read_clock(chosen: argparse.Namespace) -> float:
 
 
 def make_prediction(model: str, chosen: argparse.Namespace) -> Turn:
-    system = setrnn.load(Path(model), device=chosen.device).system
+    tagger = setrnn.load(Path(model), device=chosen.device)
     tokens = Prepared(chosen.prepared).split("valid").tokens
     tokens = tokens.take(even_rows(len(tokens), chosen.documents))
 
     def predict() -> tuple[int, float, list[bytes]]:
         start = read_clock(chosen)
-        found = system.candidates(tokens, 1)
+        found = list(tagger.tag_tokens(tokens))
         seconds = read_clock(chosen) - start
-        return len(tokens), seconds, [found.labels.tobytes(), found.log_probs.tobytes()]
+        return len(tokens), seconds, [repr(each.labels).encode() for each in found]
 
     return predict
 

@@ -1,8 +1,8 @@
 """Start-up: CPU time of short commands, each in a new process.
 
-    python benchmarks/startup.py MODEL [--turns 7] [--before OTHER_CHECKOUT/src]
+    python benchmarks/startup.py MODEL... [--turns 7] [--before OTHER_CHECKOUT/src]
 
-MODEL is a model folder, such as that of a small network. The commands take turns, and so does
+Each MODEL is a model folder, such as that of a small network. The commands take turns, and so does
 another checkout; the table has medians. The package is copied and compiled first, as an installed
 one is: compiling it takes .2 s. tests/cli/test_commands.py checks which modules are imported;
 `python -X importtime` shows the time of each.
@@ -22,7 +22,7 @@ from harness import SOURCE, cpu_seconds, make_parser, print_head, print_row, sav
 
 def main() -> None:
     parser = make_parser(__doc__)
-    parser.add_argument("model", type=Path)
+    parser.add_argument("models", type=Path, nargs="+")
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--before", type=Path, help="the sources to compare with")
     chosen = parser.parse_args()
@@ -31,8 +31,10 @@ def main() -> None:
         "import setrnn": ["-c", "import setrnn"],
         "setrnn --help": ["-m", "setrnn", "--help"],
         "import torch": ["-c", "import torch"],
-        "setrnn predict, one text": ["-m", "setrnn", "predict", str(chosen.model), *text],
     }
+    for model in chosen.models:
+        run = ["-m", "setrnn", "predict", str(model), *text]
+        commands[f"setrnn predict {model.name}, one text"] = run
     with tempfile.TemporaryDirectory() as place:
         sources = {"now": SOURCE} | ({"before": chosen.before} if chosen.before else {})
         for name, source in sources.items():

@@ -107,7 +107,7 @@ def test_searches_on_a_cpu_agree_with_the_steps(settings):
     for label in (4, 2, 0):
         previous = torch.full((B, 1), label)
         found, state = decoder.step(encoding, state, previous)
-        others, rows = decoder.step_rows(encoding, documents, rows, previous[:, 0])
+        others, rows = decoder.step_rows(encoding, documents, rows, documents, previous[:, 0])
         torch.testing.assert_close(found[:, 0], others)
 
 

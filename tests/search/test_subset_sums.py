@@ -40,6 +40,24 @@ def test_sets_of_different_sizes_in_one_batch(exact_up_to):
     torch.testing.assert_close(found, wanted)
 
 
+@torch.no_grad()
+def test_sets_of_a_document_share_their_subsets_without_gradients():
+    decoder, encoding = order_free()
+    label_sets, documents = [{0, 1, 2}, {3}, set(), {0, 1, 2, 3, 4}, {0, 2}], [1, 0, 1, 2, 1, 0]
+    label_sets = [*label_sets, {3, 4}]
+    every, computed, after = set_log_probs(decoder, encoding), [], decoder.after
+
+    def count(encoding, subsets):
+        computed.append(len(subsets.rows))
+        return after(encoding, subsets)
+
+    decoder.after = count
+    found = by_subsets(decoder, encoding, label_sets, documents=torch.tensor(documents))
+    wanted = [every[frozenset(each)][row] for each, row in zip(label_sets, documents, strict=True)]
+    torch.testing.assert_close(found, torch.stack(wanted))
+    assert computed == [8 + 4 + 32]  # of documents 1, 0 and 2
+
+
 def test_a_narrow_search_gives_a_lower_bound_that_grows_to_the_exact_value():
     decoder, encoding = order_free(n_labels=8)
     label_sets = [set(range(8))] * B

@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from torch import Tensor
 
@@ -36,6 +36,8 @@ class Encoding:
     evidence: Tensor | None = None  # (B, V) added to the logits of the outputs at every step
     # (B, C + 1) the labels whose logits depend on those so far, then STOP; None for all labels
     shortlist: Tensor | None = None
+    # The prefixes of their label sequences that a CPU has computed: see `PrefixTree.of`.
+    memo: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def words(self) -> Tensor:
@@ -49,6 +51,12 @@ class Encoding:
     def slice(self, start: int, stop: int) -> Encoding:
         """Return consecutive documents."""
         return self._map(lambda part: part[start:stop])
+
+    @property
+    def n_bytes(self) -> int:
+        """The memory of the tensors, and of what was computed with them."""
+        tensors = [each for each in vars(self).values() if isinstance(each, Tensor)]
+        return sum(each.nbytes for each in (*tensors, *self.memo.values()))
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> Encoding:
         of_words = (self.memory, self.closed, self.summary, self.details)
@@ -175,11 +183,17 @@ class RowDecoder(Decoder, Protocol):
     computes_rows: ClassVar[bool]
 
     def step_rows(
-        self, encoding: Encoding, documents: Tensor, state: State, previous: Tensor
+        self,
+        encoding: Encoding,
+        documents: Tensor,
+        state: State,
+        parents: Tensor,
+        previous: Tensor,
     ) -> tuple[Tensor, State]:
         """Return log-probabilities (R, V) after the previous labels (R,), and the state (R, ...).
 
-        `documents` (R,) is the document of each row.
+        `documents` (R,) is the document of each row, and `parents` (R,) the row of the state
+        (P, ...) that it follows.
         """
 
 

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from setrnn.data.batches import send
+
+DOCUMENT_KEY = 0x1E3779B97F4A7C15  # a large odd number
 
 
 @dataclass(frozen=True)
@@ -178,6 +181,24 @@ class Subsets:
     rows: Tensor  # (N,) the set of each subset, in the order of the blocks
     labels: Tensor  # (N, S) the labels of the whole set, padded with any label
     is_member: Tensor  # (N, S) marks the labels that the subset has
+    is_distinct: bool = False  # whether the subsets of a document are of several sets
+
+    def distinct(self, label_keys: Tensor) -> tuple[Subsets, Tensor]:
+        """Return the distinct subsets of each document, and the place of each subset, (N,).
+
+        The sums of the keys of labels, (L,), tell sets apart.
+        """
+        document = self.documents[self.rows]
+        keys = (label_keys[self.labels] * self.is_member).sum(1) + document * DOCUMENT_KEY
+        _, first, number = np.unique(keys.numpy(), return_index=True, return_inverse=True)
+        order = np.argsort(document.numpy()[first], kind="stable")
+        chosen = torch.from_numpy(first[order])
+        documents, rows, counts = torch.unique_consecutive(
+            document[chosen], return_inverse=True, return_counts=True
+        )
+        blocks = [(1, n) for n in counts.tolist()]
+        found = Subsets(documents, blocks, rows, self.labels[chosen], self.is_member[chosen], True)
+        return found, torch.from_numpy(np.argsort(order)[number])
 
     def used_labels(self, n_labels: int) -> Tensor:
         """Mark the labels of each subset, never STOP: (N, V)."""
@@ -187,6 +208,9 @@ class Subsets:
         """Sum the values (V, M) of the labels of each subset: (N, M)."""
         if self.labels.is_cuda:  # one large product
             return self.used_labels(len(values) - 1).to(values.dtype) @ values
+        if self.is_distinct:
+            members = self.labels.where(self.is_member, len(values) - 1)  # the last is 0
+            return nn.functional.embedding_bag(members, values, mode="sum")
         parts, row = [], 0
         for n_documents, n_subsets in self.blocks:
             rows = slice(row, row + n_documents * n_subsets)

@@ -17,11 +17,14 @@ bound. There are two ways to estimate the rest:
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from setrnn.model.interfaces import Decoder, Encoding
 from setrnn.search.beam_search import take
+from setrnn.search.prefix_tree import PrefixTree, can_share_prefixes
 
 LEAST_MASS = 1e-4  # of the pruned nodes: less changes no probability that is shown
 PRIOR_MASS = 1e-3  # of the rates of the step before
@@ -30,6 +33,8 @@ TINY = 1e-12
 LEAST_OPEN = 1e-3  # the mass of sequences that are not closed: less changes no probability shown
 MOST_SCALED = 4.0  # times
 GOLDEN = 0.6180339887  # the offsets of the samples of successive steps are spread by it
+
+Spread = Callable[[Tensor], Tensor]  # from values of some documents to those of all
 
 
 class Emissions:
@@ -45,21 +50,25 @@ class Emissions:
         self.hazard = torch.zeros_like(self.total)  # p(label emitted next | not emitted so far)
         self.go_on = torch.zeros(B, device=device)  # p(not stopped next)
 
-    def add(self, log_mass: Tensor, log_probs: Tensor, labels: Tensor) -> None:
+    def add(
+        self, log_mass: Tensor, log_probs: Tensor, labels: Tensor, spread: Spread = lambda x: x
+    ) -> None:
         """Add one step.
 
         Args:
             log_mass: log p of the kept nodes, (B, W); -inf for none.
             log_probs: log p of what follows each node, (B, W, V).
             labels: the labels of the nodes, (B, W, t).
+            spread: gives 0 to the documents that are left out, which have no nodes any more.
         """
         self.n_added += 1
         mass, probs = log_mass.exp(), log_probs.exp()
-        kept, kept_with = mass.sum(1), sum_by_label(mass, labels, self.total.shape[1])
+        L = self.total.shape[1]
+        kept, kept_with = spread(mass.sum(1)), spread(sum_by_label(mass, labels, L))
         # What was pruned after the last step: it has gone before, and is not kept.
         self.lost += (self.alive - kept).clamp(min=0)
         self.lost_with += (self.alive_with - kept_with).clamp(min=0)
-        emitted = (mass[:, None] @ probs)[:, 0]  # (B, V)
+        emitted = spread((mass[:, None] @ probs)[:, 0])  # (B, V)
         stopped, emitted = emitted[:, -1], emitted[:, :-1]
         # Where few kept nodes lack a label, its rate is near that of the last step.
         without = (kept[:, None] - kept_with).clamp(min=0)
@@ -72,8 +81,8 @@ class Emissions:
         self.total += emitted
         self._continue_lost()
         passed = mass * (1 - probs[..., -1])
-        self.alive = passed.sum(1)
-        self.alive_with = sum_by_label(passed, labels, self.total.shape[1]) + emitted
+        self.alive = spread(passed.sum(1))
+        self.alive_with = spread(sum_by_label(passed, labels, L)) + emitted
 
     def finish(self, n_levels: int) -> Tensor:
         """Return p(label), (B, L); pruned nodes are continued up to `n_levels`."""
@@ -116,8 +125,14 @@ def sample_label_probs(
     emitted = torch.empty(B, 1, 0, dtype=torch.long, device=device)  # by each prefix
     state = decoder.start(encoding)
     previous = torch.full((B, 1), n_labels, device=device)
+    # A tree of its own: the bits do not depend on what was searched before.
+    tree = PrefixTree(decoder, encoding) if can_share_prefixes(decoder, encoding) else None
+    rows = torch.arange(B)[:, None]  # (B, W) of the prefixes in the tree
     for n_emitted in range(max_labels):
-        log_probs, state = decoder.step(encoding, state, previous)  # (B, W, V)
+        if tree is not None:
+            log_probs = tree.levels[n_emitted].log_probs[rows]  # (B, W, V)
+        else:
+            log_probs, state = decoder.step(encoding, state, previous)
         masses = weights[..., None] * log_probs.float().exp()[..., :n_labels]  # (B, W, L)
         # A sample has too many or too few prefixes with a label. What follows is scaled by how
         # many there should be: with the label, and without it.
@@ -135,7 +150,12 @@ def sample_label_probs(
         chosen, weights = resample(masses.flatten(1), n_prefixes, offset)
         parent, previous = chosen // n_labels, chosen % n_labels
         emitted = torch.cat((take(emitted, parent), previous[..., None]), dim=2)
-        state = tuple(take(each, parent) for each in state)
+        if tree is None:
+            state = tuple(take(each, parent) for each in state)
+        else:  # prefixes without a weight are not computed
+            above, is_live = rows.gather(1, parent), weights > 0
+            rows = torch.zeros_like(previous)
+            rows[is_live] = tree.find(n_emitted + 1, above[is_live], previous[is_live])
     return probs.clamp(max=1.0)
 
 

@@ -9,7 +9,7 @@ The mass of a node is the sum over all orders that reached it. The result has a 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import torch
 from torch import Tensor, nn
@@ -36,7 +36,7 @@ def search_sets(
 
     A document is finished when the whole mass of its next level is less than that of the last of
     the `n_sets` best: only sets that were pruned could then be among the best. The probabilities
-    of labels are estimated on request. Without them, a CPU leaves out the finished documents.
+    of labels are estimated on request. A CPU leaves out the finished documents.
     """
     B, stop, device = len(encoding.memory), decoder.n_labels, encoding.memory.device
     max_labels = min(max_labels, stop)
@@ -47,11 +47,10 @@ def search_sets(
     labels = previous.new_empty((B, 1, 0))
     found = _Found(B, n_sets, device)
     emissions = Emissions(B, stop, device) if estimate_labels else None
-    leaves_out = device.type == "cpu" and not estimate_labels
     for n_emitted in range(max_labels + 1):
         log_probs, state = decoder.step(encoding, state, previous)  # (B, W, V)
         if emissions is not None:
-            emissions.add(mass, log_probs, labels)
+            emissions.add(mass, log_probs, labels, partial(found.spread, other=0.0))
         log_stop = log_probs[..., stop]
         found.add(labels, mass + log_stop)
         if n_emitted == max_labels:
@@ -71,7 +70,7 @@ def search_sets(
         parent, previous = parent.gather(1, chosen), label.gather(1, chosen)
         labels = torch.cat((take(labels, parent), previous[..., None]), dim=2)
         state = tuple(take(each, parent) for each in state)
-        if leaves_out and 4 * int(is_done.sum()) > len(is_done):  # copies pay off
+        if device.type == "cpu" and 4 * int(is_done.sum()) > len(is_done):  # copies pay off
             is_open = ~is_done
             found.keep(is_open)
             encoding = encoding.rows(is_open.nonzero()[:, 0])
@@ -119,7 +118,7 @@ class _Found:
 
     def add(self, labels: Tensor, log_probs: Tensor) -> None:
         """Add the sets of a level, (B, W, S) with log p (B, W)."""
-        labels, log_probs = self._spread(labels, -1), self._spread(log_probs, -torch.inf)
+        labels, log_probs = self.spread(labels, -1), self.spread(log_probs, -torch.inf)
         self.labels.append(labels)
         self.log_probs.append(log_probs)
         n_wanted = self.best.shape[1]
@@ -127,12 +126,12 @@ class _Found:
 
     def look(self, log_mass: Tensor) -> Tensor:
         """Decide which documents are finished, (B,), by the masses (B, W) of the next level."""
-        left = self._spread(log_mass.exp().sum(1), 0.0)
+        left = self.spread(log_mass.exp().sum(1), 0.0)
         self.frontier = self.frontier.where(self.is_done, left)
         self.is_done = self.is_done | (left < self.best[:, -1].exp())
         return self.is_done if self.kept is None else self.is_done[self.kept]
 
-    def _spread(self, values: Tensor, other: float) -> Tensor:
+    def spread(self, values: Tensor, other: float) -> Tensor:
         """Give the documents that are not searched any more another value."""
         if self.kept is None:
             return values

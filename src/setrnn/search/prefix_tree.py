@@ -10,7 +10,7 @@ for are dropped.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 import torch
@@ -44,16 +44,34 @@ class _Level:
 class PrefixTree:
     """The prefixes of the documents of a batch that were computed so far, by their length."""
 
+    @classmethod
+    def of(cls, decoder: RowDecoder, encoding: Encoding) -> PrefixTree:
+        """Return the tree of an encoding: all searches of its documents grow the same one."""
+        if "tree" not in encoding.memo:
+            encoding.memo["tree"] = cls(decoder, replace(encoding))  # a cycle would stay in memory
+        tree: PrefixTree = encoding.memo["tree"]
+        return tree
+
     @torch.no_grad()
     def __init__(self, decoder: RowDecoder, encoding: Encoding) -> None:
         self.decoder, self.encoding = decoder, encoding
         documents = torch.arange(len(encoding.memory))
         state = tuple(each[:, 0] for each in decoder.start(encoding))
         previous = torch.full_like(documents, decoder.n_labels)
-        self.levels = [self._compute(documents, documents, state, previous)]
+        self.levels = [self._compute(documents, documents, state, documents, previous)]
 
-    def _compute(self, keys: Tensor, documents: Tensor, state: State, previous: Tensor) -> _Level:
-        log_probs, state = self.decoder.step_rows(self.encoding, documents, state, previous)
+    @property
+    def nbytes(self) -> int:
+        """The memory of the prefixes."""
+        levels = ((each.log_probs, *each.state) for each in self.levels)
+        return sum(tensor.nbytes for level in levels for tensor in level)
+
+    def _compute(
+        self, keys: Tensor, documents: Tensor, state: State, parents: Tensor, previous: Tensor
+    ) -> _Level:
+        log_probs, state = self.decoder.step_rows(
+            self.encoding, documents, state, parents, previous
+        )
         return _Level(keys, documents, log_probs, state)
 
     @torch.no_grad()
@@ -75,9 +93,11 @@ class PrefixTree:
             rows[is_new] = len(keys) + torch.arange(len(new))
         if len(new):
             above = self.levels[t - 1]
-            parent = new // self.decoder.n_labels
-            state = tuple(each[parent] for each in above.state)
-            level = self._compute(new, above.documents[parent], state, new % self.decoder.n_labels)
+            rows_above = new // self.decoder.n_labels
+            continued, parent = torch.unique(rows_above, return_inverse=True)
+            state = tuple(each[continued] for each in above.state)
+            label = new % self.decoder.n_labels
+            level = self._compute(new, above.documents[rows_above], state, parent, label)
             self.levels[t:] = [
                 self.levels[t].join(level) if is_old else level,
                 *self.levels[t + 1 :],

@@ -60,7 +60,7 @@ def most_probable_sets(
     if not can_share_prefixes(decoder, encoding):
         sequences = search_sequences(decoder, encoding, beam_width, max_labels)
         return score_sets(decoder, encoding, sequences, beam_width)
-    tree = PrefixTree(decoder, encoding)
+    tree = PrefixTree.of(decoder, encoding)
     sequences = _search_sequences(tree, beam_width, max_labels)
     label_sets, is_distinct = distinct_sets(sequences)
     masses = _sum_by_set(sequences, is_distinct)
@@ -174,7 +174,7 @@ def best_sequences(
 ) -> Sequences:
     """Find the most probable sequences: those that `most_probable_sets` begins with."""
     if can_share_prefixes(decoder, encoding):
-        tree = PrefixTree(decoder, encoding)
+        tree = PrefixTree.of(decoder, encoding)
         return _search_sequences(tree, beam_width, max_labels)
     return search_sequences(decoder, encoding, beam_width, max_labels)
 
@@ -204,7 +204,7 @@ def set_log_prob(
     all orders.
     """
     if can_share_prefixes(decoder, encoding):
-        tree = PrefixTree(decoder, encoding)
+        tree = PrefixTree.of(decoder, encoding)
         return sum_in_tree(tree, label_sets, beam_width)
     orders = search_orders(decoder, encoding, label_sets, beam_width)
     return orders.log_probs.logsumexp(2)

@@ -26,7 +26,7 @@ from setrnn.model.dropout import without_dropout
 from setrnn.model.interfaces import Encoding, OrderFree
 from setrnn.model.layouts import Subsets
 from setrnn.search.beam_search import take
-from setrnn.search.lattice import merge_equal
+from setrnn.search.lattice import draw_label_keys, merge_equal
 from setrnn.search.replayed import replay
 
 EXACT_UP_TO = 10  # labels: 1,024 subsets
@@ -88,15 +88,23 @@ def _sum_exact(
         label_sets = label_sets.new_zeros(len(label_sets), 1)
     ordered = label_sets.index_select(0, plan.order).clamp(min=0)
     subsets = plan.subsets(documents.index_select(0, plan.order), ordered)
-    log_probs = decoder.after(encoding, subsets)  # (N, V)
-    own = log_probs.gather(1, subsets.labels).flatten()  # (N S,)
+    # A CPU computes the subsets that several sets of a document share once.
+    is_shared = len(plan.order) > len(encoding.memory) and not label_sets.is_cuda
+    if is_shared and not torch.is_grad_enabled():
+        distinct, place = subsets.distinct(draw_label_keys(decoder.n_labels, label_sets.device))
+        log_probs = decoder.after(encoding, distinct)  # (M, V)
+        own = log_probs[place[:, None], subsets.labels].flatten()
+        whole = place[plan.whole]
+    else:
+        log_probs, whole = decoder.after(encoding, subsets), plan.whole  # (N, V)
+        own = log_probs.gather(1, subsets.labels).flatten()  # (N S,)
     masses = own.new_zeros(len(sizes))  # of the subsets of t labels
     sums = [masses[: plan.n_whole[0]]]
     for t, (before, edge) in enumerate(plan.levels, start=1):
         paths = masses.index_select(0, before) + own.index_select(0, edge)
         masses = paths.view(-1, t).logsumexp(1)
         sums.append(masses[: plan.n_whole[t]])  # the smallest sets come first, and are complete now
-    stops = log_probs[:, decoder.n_labels].index_select(0, plan.whole)
+    stops = log_probs[:, decoder.n_labels].index_select(0, whole)
     return (torch.cat(sums) + stops).index_select(0, plan.place)
 
 

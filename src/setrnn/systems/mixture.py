@@ -30,6 +30,7 @@ from setrnn.systems.candidates import (
     pack_labels,
     rank_sets,
 )
+from setrnn.systems.kept import KeptTokens
 from setrnn.systems.known import Known, make_completions
 from setrnn.systems.limits import set_keys
 from setrnn.systems.predicting import group_sets
@@ -226,7 +227,7 @@ class MixtureSystem(System):
         The union has the best set of each member, and the most probable others.
         """
         n_sets = max(n_sets, MANY_SETS)
-        rows = self._split(tokens)
+        rows = self._split(KeptTokens.of(tokens))
         found = [
             system.candidates(part, n_sets, known=known)
             for system, part in zip(self.systems, rows, strict=True)
@@ -269,7 +270,11 @@ class MixtureSystem(System):
 
     def _split(self, tokens: Ragged) -> list[Ragged]:
         """Return the tokens that each member reads."""
-        parts = split_rows(tokens, max(self.parts) + 1)
+        n_parts = max(self.parts) + 1
+        if isinstance(tokens, KeptTokens):
+            parts = tokens.split(n_parts)
+        else:
+            parts = split_rows(tokens, n_parts)
         return [parts[number] for number in self.parts]
 
     @property
@@ -380,6 +385,9 @@ def _score(system: System, tokens: Ragged, found: SetCandidates, label_sets: Ids
     log_probs: Floats = found.log_probs_of(label_sets)
     row, column = np.nonzero(np.isnan(log_probs))
     if len(row):
-        documents, sets, place, rank = group_sets(row, label_sets[row, column])
-        log_probs[row, column] = system.set_log_probs(tokens.take(documents), sets)[place, rank]
+        documents, sets, _, rank = group_sets(row, label_sets[row, column])
+        # Of all documents, so that what was computed for their search is used again.
+        asked = np.full((len(label_sets), *sets.shape[1:]), -1, dtype=np.int32)
+        asked[documents] = sets
+        log_probs[row, column] = system.set_log_probs(tokens, asked)[row, rank]
     return log_probs

@@ -24,6 +24,7 @@ from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network, find_window, rebuild_network
 from setrnn.search.set_search import ScoredSets
 from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, SetCandidates
+from setrnn.systems.kept import KeptTokens
 from setrnn.systems.known import Known
 from setrnn.systems.products import (
     EMPTY_SHIFT,
@@ -138,12 +139,24 @@ class NeuralSystem(System):
         window, most_words = find_window(self.config.text), MAX_WORDS
         if on_cpu and window is not None:  # as many words as documents of one window have
             most_words = min(MAX_DOCUMENTS_ON_CPU * window, MAX_WORDS)
-        batches = prediction_batches(tokens.lengths, most, most_words, least_share)
+        kept = KeptTokens.of(tokens)
+        batches = prediction_batches(kept.whole.lengths, most, most_words, least_share)
+        place = np.full(len(kept.whole), -1)  # of the documents of the whole batch among these
+        place[kept.places] = np.arange(len(kept))
+        batches = [rows for rows in batches if (place[rows] >= 0).any()]
 
         @torch.inference_mode()
-        def find(rows: Rows) -> Found:
-            batch = make_batch(tokens, None, rows).to(self.device)
-            return work(rows, self.network.encode(batch))
+        def find(batch: Rows) -> tuple[Rows, Found]:
+            key, chosen = (id(self.network), batch.tobytes()), np.flatnonzero(place[batch] >= 0)
+            rows, encoding = place[batch[chosen]], kept.kept.get(key)
+            if encoding is None:
+                encoding = self.network.encode(make_batch(tokens, None, rows).to(self.device))
+            elif len(rows) < len(batch):
+                encoding = encoding.rows(torch.from_numpy(chosen).to(self.device))
+            found = work(rows, encoding)
+            if kept is tokens and len(rows) == len(batch):
+                kept.store(key, encoding, encoding.n_bytes)
+            return rows, found
 
         is_shared = on_cpu and len(batches) > 1
         was_training = self.network.training
@@ -152,15 +165,15 @@ class NeuralSystem(System):
         try:
             if is_shared:
                 with thread_pool() as threads:
-                    yield from zip(batches, threads.map(find, batches), strict=True)
+                    yield from threads.map(find, batches)
             else:
                 # Of a single batch, only a transformer gains by several threads.
                 is_pretrained = self.config.encoder.is_pretrained
                 threads_of_one = patient_threads() if is_pretrained else limited_threads(1)
-                for rows in batches:
+                for batch in batches:
                     with threads_of_one if on_cpu else nullcontext():
-                        found = find(rows)
-                    yield rows, found
+                        found = find(batch)
+                    yield found
         finally:
             if was_training:
                 self.network.train()
@@ -256,6 +269,8 @@ class IndependentSystem(NeuralSystem):
     @torch.inference_mode()
     def logits(self, tokens: Ragged) -> Floats32:
         """Return the log-odds of each label, (n, L)."""
+        if isinstance(tokens, KeptTokens):
+            return np.asarray(tokens.once(id(self.network), self.logits))
 
         def score(rows: Rows, encoding: Encoding) -> Tensor:
             found: Tensor = self.network.decoder.logits(encoding)

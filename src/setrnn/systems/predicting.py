@@ -13,6 +13,7 @@ import numpy as np
 
 from setrnn.data.ragged import Ragged
 from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, SetCandidates, pack_labels, widen
+from setrnn.systems.kept import KeptTokens
 from setrnn.systems.limits import SetLimits, set_keys
 from setrnn.systems.rules import LABEL_RULE, count_candidates, find_rule
 from setrnn.systems.rules.choice import Choice
@@ -63,8 +64,9 @@ class BatchSearch:
     """
 
     def __init__(self, system: System, tokens: Ragged, n_sets: Mapping[str, int]) -> None:
-        self.system, self.tokens, self.n_sets = system, tokens, n_sets
-        self.candidates = system.candidates_by_source(tokens, n_sets)
+        self.system, self.n_sets = system, n_sets
+        self.tokens: Ragged = KeptTokens.of(tokens)
+        self.candidates = system.candidates_by_source(self.tokens, n_sets)
         self._label_probs: dict[str, Floats32] = {}
 
     def take(self, rows: Ints) -> BatchSearch:

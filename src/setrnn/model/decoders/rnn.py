@@ -107,18 +107,31 @@ class RNNDecoder(nn.Module):
         return hidden, self._attention(encoding, self.query(hidden[-1])) @ encoding.memory
 
     def step_rows(
-        self, encoding: Encoding, documents: Tensor, state: State, previous: Tensor
+        self,
+        encoding: Encoding,
+        documents: Tensor,
+        state: State,
+        parents: Tensor,
+        previous: Tensor,
     ) -> tuple[Tensor, State]:
         """Return log-probabilities (R, V) after previous labels (R,), and the state (R, ...)."""
         *hidden, is_used = state
-        is_used = self._mark_used(is_used, previous)
-        inputs = self.dropout(self.labels(previous))  # (R, D)
-        hidden = self._advance(inputs, hidden)
-        context = self._context_of_rows(encoding, documents, hidden[-1])  # (R, M)
-        logits = self._phi(context, hidden[-1], inputs)
+        is_used = self._mark_used(is_used[parents], previous)
+        labels, place = torch.unique(previous, return_inverse=True)
+        vectors = self.dropout(self.labels(labels))
+        gates = linear(vectors, *_layer_weights(self.gru, "ih", 0))[place]
+        after: list[Tensor] = []
+        for layer, before in enumerate(hidden):
+            if layer:
+                gates = linear(self.dropout(after[-1]), *_layer_weights(self.gru, "ih", layer))
+            # What depends on the parent alone is computed once for all that follow it.
+            of_parents = linear(before, *_layer_weights(self.gru, "hh", layer))
+            after.append(_gru_cell(gates, before[parents], of_parents[parents]))
+        context = self._context_of_rows(encoding, documents, after[-1])  # (R, M)
+        logits = self._phi(context, after[-1], vectors[place])
         if encoding.evidence is not None:
             logits += encoding.evidence[documents]
-        return self._log_softmax(logits, is_used), (*hidden, is_used)
+        return self._log_softmax(logits, is_used), (*after, is_used)
 
     def _context_of_rows(self, encoding: Encoding, documents: Tensor, hidden: Tensor) -> Tensor:
         """Attend to the words of each row's document: (R, M)."""

@@ -21,6 +21,7 @@ from setrnn.methods import Method
 from setrnn.progress import OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, SetCandidates
 from setrnn.systems.classical.features import Tfidf, indicator
+from setrnn.systems.kept import KeptTokens
 from setrnn.systems.known import Known
 from setrnn.systems.products import EMPTY_SHIFT, pack_shift, unpack_shift
 from setrnn.systems.system import Arrays, System
@@ -202,11 +203,17 @@ class ClassicalSystem(System):
         self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
     ) -> SetCandidates:
         """Find the most probable sets of each document that fit what is known of it."""
-        return self.find_sets(self.linear.logits(self.tfidf.transform(tokens)), n_sets, known)
+        return self.find_sets(self.logits(tokens), n_sets, known)
 
     def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
-        return self.score_sets(self.linear.logits(self.tfidf.transform(tokens)), label_sets)
+        return self.score_sets(self.logits(tokens), label_sets)
+
+    def logits(self, tokens: Ragged) -> Floats32:
+        """Return the log-odds of each label from the features alone, (n, L)."""
+        if isinstance(tokens, KeptTokens):
+            return np.asarray(tokens.once(id(self), self.logits))
+        return self.linear.logits(self.tfidf.transform(tokens))
 
     def marginals(self, tokens: Ragged, candidates: SetCandidates | None = None) -> Floats32:
         """Return p(label | document), (n, L). Candidates found before save time."""
