@@ -116,17 +116,50 @@ def test_every_output_holds_the_same_predictions(run, world):
         assert values["labels"] == own["labels"]
         assert row["labels"] == values["predicted_labels"]
         assert cell["predicted_labels"] == ";".join(row["labels"])
-        assert float(cell["probability"]) == values["probability"] == row["probability"]
+        assert values["probability"] == row["probability"]
+        assert float(cell["probability"]) == round(row["probability"], 4)
         assert row["probability"] >= row["alternatives"][0]["probability"] > 0
         assert row["labels"] != row["alternatives"][0]["labels"]
         assert task["predictions"][0]["score"] == pytest.approx(row["probability"])
 
 
 def test_a_csv_of_a_spreadsheet_stays_one(run, world):
-    for name, has_mark in (("alpha.csv", True), ("beta.csv", False)):
+    for name, mark, delimiter in (
+        ("alpha.csv", True, ";"),
+        ("beta.csv", False, ","),
+        ("beta.csv --csv-dialect excel", True, ","),
+        ("alpha.csv --csv-dialect plain", False, ","),
+        ("alpha.csv --workers 1", True, ";"),
+    ):
         run(f"predict br exports/{name} --text-field title --out o.csv")
-        assert (world / "o.csv").read_bytes().startswith(b"\xef\xbb\xbf") == has_mark
+        assert (world / "o.csv").read_bytes().startswith(b"\xef\xbb\xbf") == mark
         assert b"'=SUM(2)" in (world / "o.csv").read_bytes(), "a formula is not run"
+        with (world / "o.csv").open(encoding="utf-8-sig", newline="") as stream:
+            rows = list(csv.DictReader(stream, delimiter=delimiter))
+        assert len(rows) == 20
+        assert list(rows[0])[:4] == ["id", "show_id", "title", "description"]
+    run("data choose br exports/alpha.csv --text-field title --n 2 --out next.csv")
+    assert (world / "next.csv").read_bytes().startswith(b"\xef\xbb\xbfid;show_id;title;")
+
+
+def test_a_label_has_a_column_of_its_own_on_demand(run, world):
+    tagger = load(world / "model")
+    probs = tagger.predict_proba(TEXTS)
+    for more in ("", " --workers 1"):
+        run(f"predict model texts.jsonl --out o.csv --label-columns probability{more}")
+        with (world / "o.csv").open(newline="") as stream:
+            rows = list(csv.DictReader(stream))
+        for row, own in zip(rows, probs, strict=True):
+            found = [float(row[label]) for label in tagger.labels.names]
+            assert found == pytest.approx(own.tolist(), abs=6e-5)
+            assert all(len(row[label]) <= 6 for label in tagger.labels.names), "four digits"
+        run(f"predict model texts.jsonl --out o.parquet --label-columns binary{more}")
+        for row in pq.read_table(world / "o.parquet").to_pylist():
+            predicted = [label for label in tagger.labels.names if row[label]]
+            assert sorted(predicted) == sorted(row["labels"])
+    for more in ("--out o.jsonl", "--out o/", ""):
+        ended = run(f"predict br texts.jsonl --label-columns binary {more}", code=1)
+        assert "--label-columns is for a table" in ended.err
 
 
 @pytest.mark.parametrize("rule", ["set", "sequence", None])

@@ -21,8 +21,8 @@ from setrnn.data.example import Example
 from setrnn.data.hierarchy import describe_fit
 from setrnn.data.prepared import Prepared
 from setrnn.data.read import BadRows, Dataset, write_examples, write_folder
+from setrnn.data.read.delimited import find_dialect
 from setrnn.data.read.label_files import save_label_map
-from setrnn.data.read.lines import has_mark
 from setrnn.data.read.write import WRITERS
 from setrnn.data.splits import cut_train
 from setrnn.data.statistics import DatasetStatistics, SplitStatistics, dataset_statistics
@@ -248,6 +248,7 @@ def choose(
     split: Annotated[str | None, part("train")] = None,
     rule: options.Rule = None,
     device: options.Device = "auto",
+    csv_dialect: options.CsvDialect = None,
 ) -> None:
     """Choose the documents to tag next: uncertain ones that differ from each other.
 
@@ -256,17 +257,18 @@ def choose(
     was trained on, repeated texts and empty texts are left out.
     """
     source = reading.source(pool, require_labels=False)
-    mark = False
+    files: list[Path] = []
     if source.prepared_folder is None:
         dataset = source.open()
         refuse_own_input(dataset, out)
-        mark = any(has_mark(file) for part in dataset.splits.values() for file in part.files)
+        files = [file for part in dataset.splits.values() for file in part.files]
+    dialect = find_dialect(files, source.options, csv_dialect)
     tagger = setrnn.load(model, device)
     if out.suffix.lower() == ".csv":
-        check_separator(tagger.labels.names, reading.label_separator)
+        check_separator(tagger.labels.names, dialect.separator)
     with terminal_progress() as on_progress:
         chosen = setrnn.choose(tagger, source, n, split=split, rule=rule, on_progress=on_progress)
-    setrnn.write_chosen(chosen, out, reading.id_field, reading.label_separator, mark=mark)
+    setrnn.write_chosen(chosen, out, reading.id_field, dialect)
     note(f"Wrote {out}: {len(chosen):,} documents")
 
 

@@ -15,6 +15,7 @@ import setrnn
 from setrnn.data.cache import Source
 from setrnn.data.disk import check_file_place
 from setrnn.data.read import ReadOptions, make_hierarchy, read_label_map
+from setrnn.data.read.delimited import DialectName
 from setrnn.data.read.reader import OnBadRow
 
 if TYPE_CHECKING:
@@ -116,6 +117,15 @@ BeamWidth = Annotated[
         "K",
         min=1,
         default="as in training",
+    ),
+]
+CsvDialect = Annotated[
+    DialectName | None,
+    option(
+        "How to write a .csv file: excel begins it with a byte order mark, which spreadsheets need "
+        "to read UTF-8, and takes the delimiter of the input; plain has commas and no mark.",
+        "excel|plain",
+        default="plain if the input is UTF-8 with commas and without a mark",
     ),
 ]
 AllowTrainingDocuments = Annotated[

@@ -21,11 +21,13 @@ from setrnn.data.disk import check_file_place
 from setrnn.data.example import Example, KnownLabels
 from setrnn.data.read import BadRows, Split, choose_split
 from setrnn.data.read.dataset import STDIN, open_standard_input
-from setrnn.data.read.lines import has_mark
+from setrnn.data.read.delimited import find_dialect
 from setrnn.errors import ConfigError
 from setrnn.models.hub import name_place
 from setrnn.progress import watch
 from setrnn.tagging.rows import (
+    Columns,
+    LabelColumns,
     check_separator,
     json_rows,
     write_predicted_tasks,
@@ -118,6 +120,16 @@ def predict(
     absent_field: Annotated[
         str | None, option("The field or column of labels that are known to be wrong.")
     ] = None,
+    csv_dialect: options.CsvDialect = None,
+    label_columns: Annotated[
+        LabelColumns | None,
+        option(
+            "Add a column per label to a table: 1 or 0 for whether it is predicted, or its "
+            "probability.",
+            "binary|probability",
+            default="no such columns",
+        ),
+    ] = None,
 ) -> None:
     """Tag documents; write a row for each, in the order of the input.
 
@@ -136,6 +148,7 @@ def predict(
                 "output, --text and known labels."
             )
         how |= {"beam_width": beam_width, "split": split, "device": device, **many.given()}
+        how |= {"csv_dialect": csv_dialect, "label_columns": label_columns}
         with terminal_progress() as on_progress:
             done = setrnn.predict_files(model, source, out, **how, on_progress=on_progress)
         n_files = f" in {len(done.files):,} files" if out.endswith("/") else ""
@@ -153,9 +166,10 @@ def predict(
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
     read_options = replace(source.options, keep_columns=suffix in (".csv", ".parquet", TASKS))
-    if suffix == ".csv":
-        check_separator(tagger.labels.names, reading.label_separator)
+    columns = Columns.of(tagger, file, reading.id_field, label_columns)
     if has_known:
+        if label_columns == "probability":
+            raise ConfigError("Known labels go with --label-columns binary, not probability.")
         _check_known(present_field, absent_field, rule, wanted != setrnn.Limits())
         read_options = replace(
             read_options,
@@ -166,12 +180,16 @@ def predict(
     source = replace(source, options=read_options)
     bad_rows = BadRows(source.on_bad_row)
     with _open_input(source, text, split, file) as part, terminal_progress() as on_progress:
+        dialect = find_dialect(part.files, source.options, csv_dialect)
+        if suffix == ".csv":
+            check_separator(tagger.labels.names, dialect.separator)
         examples, for_rows = tee(part.read(bad_rows))
         found: Iterator[Prediction | Completion]
         if has_known:
             found = _complete(tagger, examples, top)
         else:
-            found = tagger.tag_stream(((each.text, each.features) for each in examples), **how)
+            documents = ((each.text, each.features) for each in examples)
+            found = columns.tag(tagger, documents, **how)
         if out == STDIN:
             sys.stdout.writelines(map(escape_json, json_rows(for_rows, found)))
         else:
@@ -181,8 +199,7 @@ def predict(
                 version = f"{name_place(model)}-{tagger.version}"
                 write_predicted_tasks(for_rows, found, file, version, reading.id_field)
             else:
-                mark, separator = any(map(has_mark, part.files)), reading.label_separator
-                write_predictions(for_rows, found, file, reading.id_field, separator, mark=mark)
+                write_predictions(for_rows, found, file, columns, dialect)
             note(f"Wrote {file}")
     bad_rows.report()
 

@@ -24,6 +24,7 @@ from setrnn.data.cache import Source, read_source
 from setrnn.data.disk import whole_file
 from setrnn.data.example import Example, hash_texts
 from setrnn.data.read import BadRows, choose_split
+from setrnn.data.read.delimited import Dialect
 from setrnn.data.read.write import is_table, write_table
 from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError
@@ -138,14 +139,12 @@ def write_chosen(
     chosen: Iterable[ChosenDocument],
     path: str | Path,
     id_field: str = "id",
-    separator: str = ";",
-    *,
-    mark: bool = False,
+    dialect: Dialect = Dialect(),  # noqa: B008 - frozen
 ) -> None:
     """Write chosen documents, whole or not at all: CSV or Parquet by the suffix, or JSON Lines.
 
     A row has the fields of the document, then `predicted_labels`, `probability`, `expected_f1` and
-    `reason`. The other arguments are those of `write_table`.
+    `reason`.
 
     Example:
         >>> import tempfile
@@ -157,7 +156,7 @@ def write_chosen(
     """
     rows = map(partial(_make_row, id_field=id_field), chosen)
     if is_table(path):
-        write_table(rows, path, separator, mark=mark)
+        write_table(rows, path, dialect)
         return
     with whole_file(Path(path)) as file:
         for row in rows:

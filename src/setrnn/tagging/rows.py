@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from setrnn.data.disk import whole_file
 from setrnn.data.example import Example
-from setrnn.data.read.delimited import joining_separator
+from setrnn.data.read.delimited import Dialect
 from setrnn.data.read.label_studio import make_result, write_tasks
 from setrnn.data.read.write import is_table, write_table
+from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, ModelError, printable
 
 if TYPE_CHECKING:  # it loads SciPy, which the help of a command does not need
+    from setrnn.tagging.inputs import Document
     from setrnn.tagging.prediction import Completion, Prediction
+    from setrnn.tagging.tagger import Tagger
 
+LabelColumns: TypeAlias = Literal["binary", "probability"]
+CSV_DIGITS = 4  # of probabilities, for people
 PREDICTED = "predicted_"
 # Columns of a table; what else a prediction holds is only in JSON.
 COLUMNS = (
@@ -26,21 +32,85 @@ COLUMNS = (
 )
 
 
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table of predictions.
+
+    Attributes:
+        id_field: the column of the id.
+        digits: the digits of probabilities; None for all.
+        labels: the labels that have a column.
+        values: what these hold: whether the label is predicted, as 0 or 1, or its probability.
+    """
+
+    id_field: str = "id"
+    digits: int | None = None
+    labels: tuple[str, ...] = ()
+    values: LabelColumns = "binary"
+
+    @classmethod
+    def of(
+        cls, tagger: Tagger, path: str | Path, id_field: str, values: LabelColumns | None
+    ) -> Columns:
+        """Return the columns of a file, with one per label of a model if these have values."""
+        if values is not None and not is_table(path):
+            raise ConfigError("--label-columns is for a table. Name --out FILE.csv or .parquet.")
+        digits = CSV_DIGITS if Path(path).suffix.lower() == ".csv" else None
+        names = () if values is None else tagger.labels.names
+        return cls(id_field, digits, names, values or "binary")
+
+    def tag(
+        self,
+        tagger: Tagger,
+        documents: Iterable[Document],
+        **how: Any,  # noqa: ANN401 (those of `Tagger.tag_stream`)
+    ) -> Iterator[Prediction]:
+        """Tag documents, with the probabilities of all labels if the columns hold these."""
+        if not self.labels or self.values == "binary":
+            return tagger.tag_stream(documents, **how)
+        return (
+            replace(each, label_probabilities=dict(zip(self.labels, probs, strict=True)))
+            for batch in batched(documents, tagger.batch_size)
+            for each, probs in _tag_batch(tagger, batch, how)
+        )
+
+    def list_predicted(self, found: Prediction | Completion) -> Iterator[tuple[str, Any]]:
+        """Yield the name and the value of each column of a prediction."""
+        values = found.as_dict()
+        probs: dict[str, float] = values.get("label_probabilities", {})
+        if "label_probabilities" in values:
+            values["label_probabilities"] = [probs[label] for label in found.labels]
+        if not values["alternatives"]:
+            del values["alternatives"]
+        values["notes"] = " ".join(found.notes)
+        yield from ((name, self._round(values[name])) for name in COLUMNS if name in values)
+        for label in self.labels:
+            is_binary = self.values == "binary"
+            yield label, int(label in found.labels) if is_binary else self._round(probs[label])
+
+    def _round(self, value: Any) -> Any:  # noqa: ANN401 (JSON values)
+        """Return JSON values with rounded numbers."""
+        if isinstance(value, list):
+            return list(map(self._round, value))
+        if isinstance(value, dict):
+            return {name: self._round(each) for name, each in value.items()}
+        is_rounded = isinstance(value, float) and self.digits is not None
+        return round(value, self.digits) if is_rounded else value
+
+
 def write_predictions(
     examples: Iterable[Example],
     found: Iterable[Prediction | Completion],
     path: str | Path,
-    id_field: str = "id",
-    separator: str = ";",
-    *,
-    mark: bool = False,
+    columns: Columns = Columns(),  # noqa: B008 - frozen
+    dialect: Dialect = Dialect(),  # noqa: B008 - frozen
 ) -> None:
     """Write predictions, whole or not at all: as CSV or Parquet by the suffix, or as JSON Lines.
 
-    The columns of a table are described in `table_rows`, the other arguments in `write_table`.
+    The columns of a table are described in `table_rows`.
     """
     if is_table(path):
-        write_table(table_rows(examples, found, id_field), path, separator, mark=mark)
+        write_table(table_rows(examples, found, columns), path, dialect)
         return
     with whole_file(Path(path)) as file:
         for line in json_rows(examples, found):
@@ -89,7 +159,9 @@ def json_rows(
 
 
 def table_rows(
-    examples: Iterable[Example], found: Iterable[Prediction | Completion], id_field: str = "id"
+    examples: Iterable[Example],
+    found: Iterable[Prediction | Completion],
+    columns: Columns = Columns(),  # noqa: B008 - frozen
 ) -> Iterator[dict[str, Any]]:
     """Yield the columns of each document, then those of its prediction.
 
@@ -104,33 +176,22 @@ def table_rows(
         ['economy']
     """
     for example, each in zip(examples, found, strict=True):
-        row, new = list_columns(example, id_field), list_predicted(each)
+        row = list_columns(example, columns.id_field)
         if not isfinite(each.probability):
             raise _no_number(example)
-        names = {name: free_name(name, row) for name in new}
-        yield row | {names[name]: value for name, value in new.items()}
+        for name, value in columns.list_predicted(each):
+            row[free_name(name, row)] = value
+        yield row
 
 
 def check_separator(labels: Iterable[str], separator: str) -> None:
     """Raise ConfigError if a label contains the separator of the labels in a cell."""
-    separator = joining_separator(separator)
     bad = next((label for label in labels if separator in label), None)
     if bad is not None:
         raise ConfigError(
             f"The label '{bad}' contains '{separator}', which separates labels in a CSV cell. "
             "Choose another --label-separator, or write .jsonl or .parquet."
         )
-
-
-def list_predicted(found: Prediction | Completion) -> dict[str, Any]:
-    """Return the columns of a prediction."""
-    values = found.as_dict()
-    if "label_probabilities" in values:
-        values["label_probabilities"] = list(values["label_probabilities"].values())
-    if not values["alternatives"]:
-        del values["alternatives"]
-    values["notes"] = " ".join(found.notes)
-    return {name: values[name] for name in COLUMNS if name in values}
 
 
 def list_columns(example: Example, id_field: str = "id") -> dict[str, Any]:
@@ -140,6 +201,15 @@ def list_columns(example: Example, id_field: str = "id") -> dict[str, Any]:
         row = {id_field: example.id, **row}
     row[id_field] = example.id  # it may have got the name of its file
     return row
+
+
+def _tag_batch(
+    tagger: Tagger, batch: Sequence[Document], how: dict[str, Any]
+) -> Iterator[tuple[Prediction, list[float]]]:
+    """Yield each prediction with the probabilities of all labels, as JSON has them."""
+    found, marginals = tagger.tag_with_marginals(batch, **how)
+    for each, probs in zip(found, marginals.probs.tolist(), strict=True):
+        yield each, [round(p, 6) for p in probs]  # single precision has no more
 
 
 def free_name(name: str, row: Collection[str]) -> str:

@@ -7,13 +7,20 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from setrnn.data.example import Example
-from setrnn.data.read.lines import RowProblem, check_length, decode, file_stem, numbered_lines
+from setrnn.data.read.lines import (
+    RowProblem,
+    check_length,
+    decode,
+    file_stem,
+    has_mark,
+    numbered_lines,
+)
 from setrnn.data.read.reader import (
     BadRows,
     Format,
@@ -36,6 +43,26 @@ _SPREADSHEET_HINT = re.compile(r'"?sep=(.)"?\s*\Z', re.IGNORECASE)
 
 # The first line of each row, and the cells of the row or what is wrong with it.
 Rows: TypeAlias = Iterator[tuple[int, "list[str] | RowProblem"]]
+DialectName: TypeAlias = Literal["excel", "plain"]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV file is written.
+
+    Attributes:
+        delimiter: what separates cells.
+        separator: what separates labels in a cell.
+        mark: whether the file begins with a byte order mark, which spreadsheets look for.
+
+    Example:
+        >>> Dialect(delimiter=";").separator
+        ';'
+    """
+
+    delimiter: str = ","
+    separator: str = ";"
+    mark: bool = False
 
 
 def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:
@@ -196,9 +223,23 @@ def split_cell(cell: str, separator: str) -> list[str]:
     return [stripped for part in parts if (stripped := part.strip())]
 
 
-def joining_separator(separator: str) -> str:
-    """Return the separator to join labels by: a semicolon if the cells of the input have none."""
-    return ";" if separator == ONE_LABEL else separator
+def find_dialect(
+    files: Collection[Path], options: ReadOptions, name: DialectName | None = None
+) -> Dialect:
+    """Return how to write a CSV file for people who have these files.
+
+    That is as they are, for a spreadsheet: with a byte order mark, and the delimiter of the first
+    table among them. Without a name, plain if all are UTF-8 without a mark, with commas.
+    """
+    separator = ";" if options.label_separator == ONE_LABEL else options.label_separator
+    if name == "plain":
+        return Dialect(separator=separator)
+    delimiter = ","
+    if table := next(filter(FORMAT.fits, files), None):
+        lines = islice(numbered_lines(table, options.max_row_bytes, options.encoding), N_LINES)
+        delimiter, _ = choose_delimiter([line for _, line in lines], table, options)
+    is_plain = delimiter == "," and options.encoding is None and not any(map(has_mark, files))
+    return Dialect(delimiter, separator, mark=name == "excel" or not is_plain)
 
 
 def _read_list(cell: str) -> list[str] | None:

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 from setrnn.data.disk import explain_failed_write, whole_file, whole_folder
 from setrnn.data.example import Example
-from setrnn.data.read.delimited import joining_separator
+from setrnn.data.read.delimited import Dialect
 from setrnn.data.read.label_studio import make_tasks, write_tasks
 from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError, shown
@@ -122,14 +122,15 @@ WRITERS: dict[str, Callable[[Iterable[Example], BinaryIO], int]] = {
 
 
 def write_table(
-    rows: Iterable[Row], path: str | Path, separator: str = ";", *, mark: bool = False
+    rows: Iterable[Row],
+    path: str | Path,
+    dialect: Dialect = Dialect(),  # noqa: B008 - frozen
 ) -> int:
     """Write rows as CSV or Parquet by the suffix of the file; return their number.
 
     Rows may have different columns. In CSV, lists of strings or numbers are joined by the
     separator, other values that are not plain are JSON, and what a spreadsheet would run as a
-    formula begins with an apostrophe; with `mark`, the file begins with a byte order mark, which
-    spreadsheets look for. Parquet keeps lists and numbers.
+    formula begins with an apostrophe. Parquet keeps lists and numbers.
 
     Example:
         >>> import tempfile
@@ -153,8 +154,8 @@ def write_table(
         if path.suffix.lower() == ".parquet":
             types = _find_types(_read_spool(spool), names)
             return _write_parquet(_read_spool(spool), types, stream)
-        stream.write(codecs.BOM_UTF8 if mark else b"")
-        _write_csv(_read_spool(spool), names, stream, joining_separator(separator))
+        stream.write(codecs.BOM_UTF8 if dialect.mark else b"")
+        _write_csv(_read_spool(spool), names, stream, dialect)
     return n_rows
 
 
@@ -193,13 +194,17 @@ def _read_spool(spool: BinaryIO) -> Iterator[dict[str, Any]]:
     return (json.loads(line, parse_constant=lambda _: None) for line in spool)
 
 
-def _write_csv(rows: Iterable[Row], names: Iterable[str], stream: BinaryIO, separator: str) -> None:
+def _write_csv(
+    rows: Iterable[Row], names: Iterable[str], stream: BinaryIO, dialect: Dialect
+) -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
     try:
-        writer = csv.writer(text)  # with \r\n at the ends, so that a lone \r is quoted too
+        # With \r\n at the ends, so that a lone \r is quoted too.
+        writer = csv.writer(text, delimiter=dialect.delimiter)
         writer.writerow(map(neutralise, names))
         for row in rows:
-            writer.writerow(neutralise(_cell(row.get(name), separator)) for name in names)
+            cells = (_cell(row.get(name), dialect.separator) for name in names)
+            writer.writerow(map(neutralise, cells))
     finally:
         text.detach()
 
