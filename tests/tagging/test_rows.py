@@ -9,7 +9,7 @@ from setrnn.data.example import Example
 from setrnn.errors import ConfigError, ModelError
 from setrnn.systems.candidates import ScoredSet
 from setrnn.tagging.prediction import Prediction
-from setrnn.tagging.rows import Columns, check_separator, json_rows, table_rows
+from setrnn.tagging.rows import Columns, check_table, json_rows, table_rows
 
 PLAIN = Columns()
 FOUND = Prediction(
@@ -62,6 +62,7 @@ def test_a_model_that_gives_no_numbers_is_refused(make):
 
 
 def test_labels_that_hold_the_separator_are_refused():
-    check_separator(["a, b"], ";")
+    check_table("o.csv", ["a, b"], ";")
+    check_table("o.parquet", ["a, b"], ",")
     with pytest.raises(ConfigError, match="'a, b' contains ','"):
-        check_separator(["a, b"], ",")
+        check_table("o.csv", ["a, b"], ",")

@@ -29,7 +29,7 @@ from setrnn.data.statistics import DatasetStatistics, SplitStatistics, dataset_s
 from setrnn.data.text.notes import describe_cut_documents
 from setrnn.errors import ConfigError, DataError, list_some, printable
 from setrnn.progress import watch
-from setrnn.tagging.rows import check_separator
+from setrnn.tagging.rows import check_table
 
 MOST_LABELS, MOST_TWINS = 8, 12  # rows of the tables of `data info`
 
@@ -242,7 +242,7 @@ def choose(
         list[str],
         argument("POOL", "The documents to choose from: files, or a folder. Labels are not read."),
     ],
-    out: Annotated[Path, new_file("The file to write: .csv, .parquet, or else JSON Lines.")],
+    out: Annotated[Path, new_file("The file to write: .csv, .xlsx, .parquet, or else JSON Lines.")],
     reading: options.Reading,
     n: Annotated[int, option("How many documents to choose.", "N", "--n", min=1)] = 200,
     split: Annotated[str | None, part("train")] = None,
@@ -264,8 +264,7 @@ def choose(
         files = [file for part in dataset.splits.values() for file in part.files]
     dialect = find_dialect(files, source.options, csv_dialect)
     tagger = setrnn.load(model, device)
-    if out.suffix.lower() == ".csv":
-        check_separator(tagger.labels.names, dialect.separator)
+    check_table(out, tagger.labels.names, dialect.separator)
     with terminal_progress() as on_progress:
         chosen = setrnn.choose(tagger, source, n, split=split, rule=rule, on_progress=on_progress)
     setrnn.write_chosen(chosen, out, reading.id_field, dialect)

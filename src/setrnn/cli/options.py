@@ -170,11 +170,15 @@ class Reading:
     reader: Annotated[
         str | None,
         option(
-            "The format of the data: jsonl, csv, parquet, aapd, rcv1, reuters or label-studio.",
+            "The format of the data: jsonl, csv, excel, parquet, aapd, rcv1, reuters or "
+            "label-studio.",
             "NAME",
             "--format",
             default="by the name of the file",
         ),
+    ] = None
+    sheet: Annotated[
+        str | None, option("The sheet of an .xlsx file.", "NAME", default="the first one")
     ] = None
     on_bad_row: Annotated[OnBadRow, option("What to do with a row that cannot be read.")] = "stop"
 

@@ -22,13 +22,14 @@ from setrnn.data.example import Example, KnownLabels
 from setrnn.data.read import BadRows, Split, choose_split
 from setrnn.data.read.dataset import STDIN, open_standard_input
 from setrnn.data.read.delimited import find_dialect
+from setrnn.data.read.write import is_table
 from setrnn.errors import ConfigError
 from setrnn.models.hub import name_place
 from setrnn.progress import watch
 from setrnn.tagging.rows import (
     Columns,
     LabelColumns,
-    check_separator,
+    check_table,
     json_rows,
     write_predicted_tasks,
     write_predictions,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from setrnn import Completion, Prediction, Tagger
 
 TASKS = ".json"  # of Label Studio
-SUFFIXES = ("", ".jsonl", ".ndjson", ".txt", ".csv", ".parquet", TASKS)
+SUFFIXES = ("", ".jsonl", ".ndjson", ".txt", ".csv", ".xlsx", ".parquet", TASKS)
 
 
 @dataclass(frozen=True)
@@ -93,9 +94,9 @@ def predict(
     out: Annotated[
         str,
         option(
-            "The file to write: .csv and .parquet keep the columns of INPUT, .json is for tasks of "
-            "Label Studio, any other is JSON Lines; - writes to standard output. A name that ends "
-            "in / is a folder of parts, which several workers write."
+            "The file to write: .csv, .xlsx and .parquet keep the columns of INPUT, .json is for "
+            "tasks of Label Studio, any other is JSON Lines; - writes to standard output. A name "
+            "that ends in / is a folder of parts, which several workers write."
         ),
     ] = STDIN,
     rule: options.Rule = None,
@@ -160,12 +161,13 @@ def predict(
     check_file_place(file)
     if suffix not in SUFFIXES:
         raise ConfigError(
-            f"predict writes .jsonl, .csv and .parquet, not {file.suffix}. Choose another --out."
+            f"predict writes .jsonl, .csv, .xlsx and .parquet, not {file.suffix}. Choose another "
+            "--out."
         )
     tagger = setrnn.load(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
-    read_options = replace(source.options, keep_columns=suffix in (".csv", ".parquet", TASKS))
+    read_options = replace(source.options, keep_columns=suffix == TASKS or is_table(file))
     columns = Columns.of(tagger, file, reading.id_field, label_columns)
     if has_known:
         if label_columns == "probability":
@@ -181,8 +183,7 @@ def predict(
     bad_rows = BadRows(source.on_bad_row)
     with _open_input(source, text, split, file) as part, terminal_progress() as on_progress:
         dialect = find_dialect(part.files, source.options, csv_dialect)
-        if suffix == ".csv":
-            check_separator(tagger.labels.names, dialect.separator)
+        check_table(file, tagger.labels.names, dialect.separator)
         examples, for_rows = tee(part.read(bad_rows))
         found: Iterator[Prediction | Completion]
         if has_known:

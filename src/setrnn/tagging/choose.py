@@ -141,7 +141,7 @@ def write_chosen(
     id_field: str = "id",
     dialect: Dialect = Dialect(),  # noqa: B008 - frozen
 ) -> None:
-    """Write chosen documents, whole or not at all: CSV or Parquet by the suffix, or JSON Lines.
+    """Write chosen documents, whole or not at all: a table by the suffix, or JSON Lines.
 
     A row has the fields of the document, then `predicted_labels`, `probability`, `expected_f1` and
     `reason`.

@@ -39,7 +39,7 @@ from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.models.hub import fix_place
 from setrnn.progress import OnProgress, count_up, ignore_progress, log
 from setrnn.systems.limits import Limits
-from setrnn.tagging.rows import Columns, LabelColumns, check_separator, write_predictions
+from setrnn.tagging.rows import Columns, LabelColumns, check_table, write_predictions
 from setrnn.training.pool import starting_processes, stop_with_parent
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger
 
 RUN, MANIFEST = "run.json", "manifest.json"
-SUFFIXES = (".jsonl", ".csv", ".parquet")
+SUFFIXES = (".jsonl", ".csv", ".xlsx", ".parquet")
 PARTS = ".parts"  # follows the name of a file whose parts are not joined yet
 CHUNK_ROWS = 5000
 CHUNKS_PER_WORKER = 2  # that wait or are being tagged
@@ -139,7 +139,7 @@ def predict_files(
     Args:
         model: a model folder; on a cluster, one that all nodes can read.
         data: files, globs or folders; with `ray`, also addresses such as "s3://bucket/in/".
-        out: a .jsonl, .csv or .parquet file; or a folder, whose parts are JSON Lines.
+        out: a .jsonl, .csv, .xlsx or .parquet file; or a folder, whose parts are JSON Lines.
         rule: the prediction rule; the model's own if None.
         top: how many sets to write per document.
         limits: limits on the predicted sets.
@@ -199,8 +199,7 @@ def predict_files(
     if target.resolve() in [file.resolve() for file in part.files]:
         raise ConfigError(f"{target} is an input. Choose another --out.")
     dialect = find_dialect(part.files, options, csv_dialect)
-    if suffix == ".csv":
-        check_separator(tagger.labels.names, dialect.separator)
+    check_table(target, tagger.labels.names, dialect.separator)
     folder = target.with_name(target.name + PARTS) if is_file else target
     with locked(target, wait=False, way_out=BUSY):
         inputs = [[str(file.absolute()), file.stat().st_size] for file in part.files]

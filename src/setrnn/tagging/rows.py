@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from setrnn.data.disk import whole_file
 from setrnn.data.example import Example
 from setrnn.data.read.delimited import Dialect
+from setrnn.data.read.excel import SUFFIX, import_openpyxl
 from setrnn.data.read.label_studio import make_result, write_tasks
 from setrnn.data.read.write import is_table, write_table
 from setrnn.data.streaming import batched
@@ -23,7 +24,8 @@ if TYPE_CHECKING:  # it loads SciPy, which the help of a command does not need
     from setrnn.tagging.tagger import Tagger
 
 LabelColumns: TypeAlias = Literal["binary", "probability"]
-CSV_DIGITS = 4  # of probabilities, for people
+SHEETS = (".csv", SUFFIX)  # for people, whose programs show cells
+SHEET_DIGITS = 4  # of probabilities there
 PREDICTED = "predicted_"
 # Columns of a table; what else a prediction holds is only in JSON.
 COLUMNS = (
@@ -54,8 +56,8 @@ class Columns:
     ) -> Columns:
         """Return the columns of a file, with one per label of a model if these have values."""
         if values is not None and not is_table(path):
-            raise ConfigError("--label-columns is for a table. Name --out FILE.csv or .parquet.")
-        digits = CSV_DIGITS if Path(path).suffix.lower() == ".csv" else None
+            raise ConfigError("--label-columns is for a table. Name --out FILE.csv or .xlsx.")
+        digits = SHEET_DIGITS if Path(path).suffix.lower() in SHEETS else None
         names = () if values is None else tagger.labels.names
         return cls(id_field, digits, names, values or "binary")
 
@@ -105,7 +107,7 @@ def write_predictions(
     columns: Columns = Columns(),  # noqa: B008 - frozen
     dialect: Dialect = Dialect(),  # noqa: B008 - frozen
 ) -> None:
-    """Write predictions, whole or not at all: as CSV or Parquet by the suffix, or as JSON Lines.
+    """Write predictions, whole or not at all: as a table by the suffix, or as JSON Lines.
 
     The columns of a table are described in `table_rows`.
     """
@@ -184,12 +186,20 @@ def table_rows(
         yield row
 
 
-def check_separator(labels: Iterable[str], separator: str) -> None:
-    """Raise ConfigError if a label contains the separator of the labels in a cell."""
+def check_table(path: str | Path, labels: Iterable[str], separator: str) -> None:
+    """Raise if a table cannot be written, before the work.
+
+    That is if a label contains the separator of labels in a cell, or a library is missing.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix == SUFFIX:
+        import_openpyxl(f"Writing {path}")
+    if suffix not in SHEETS:
+        return
     bad = next((label for label in labels if separator in label), None)
     if bad is not None:
         raise ConfigError(
-            f"The label '{bad}' contains '{separator}', which separates labels in a CSV cell. "
+            f"The label '{bad}' contains '{separator}', which separates labels in a cell. "
             "Choose another --label-separator, or write .jsonl or .parquet."
         )
 

@@ -76,7 +76,7 @@ REFUSED = {
     "zzz": "does not exist. Check the name.",
     "no/train.jsonl": "there is no folder",
     "data.docx": ".jsonl, .jsonl.gz, .ndjson, .ndjson.gz, .csv",
-    "Films.XLS": "is a spreadsheet. Save its sheet as CSV",
+    "Films.XLS": "is a spreadsheet. Save its sheet as .xlsx or CSV",
     "sheets": "films.ods is a spreadsheet",
     "empty": "holds no documents: looked for train, valid and test with .jsonl",
     "nested": "train.jsonl is a folder",

@@ -17,7 +17,7 @@ from typing import BinaryIO
 from setrnn.data.disk import private_folder
 from setrnn.data.example import Example, rename_labels
 from setrnn.data.prepared import is_prepared
-from setrnn.data.read import corpora, delimited, huggingface, jsonl, label_studio, parquet
+from setrnn.data.read import corpora, delimited, excel, huggingface, jsonl, label_studio, parquet
 from setrnn.data.read.lines import decode, file_errors, file_stem, numbered_lines
 from setrnn.data.read.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split, read_rows
 from setrnn.errors import DataError, list_some, nearest_name, printable
@@ -26,6 +26,7 @@ from setrnn.errors import DataError, list_some, nearest_name, printable
 READERS: dict[str, Format] = {
     "jsonl": jsonl.FORMAT,
     "csv": delimited.FORMAT,
+    "excel": excel.FORMAT,
     "parquet": parquet.FORMAT,
     "aapd": corpora.AAPD,
     "rcv1": corpora.RCV1,
@@ -39,7 +40,7 @@ EMBEDDED = "newsroom"
 EMBEDDED_FOLDER = Path(__file__).parents[1] / EMBEDDED
 STDIN = "-"
 N_SHOWN = 5  # files in a note
-SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")  # which are saved as CSV first
+SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers")  # which are saved as CSV first
 
 
 @dataclass(frozen=True)
@@ -303,8 +304,8 @@ def _nothing_found(path: Path, reader: str | None) -> DataError:
     files = [path] if path.is_file() else sorted(path.iterdir())
     if sheet := next((file for file in files if file.suffix.lower() in SPREADSHEETS), None):
         return DataError(
-            f"{sheet} is a spreadsheet. Save its sheet as CSV and give that file: File > Save As > "
-            "CSV UTF-8 (Excel) or Text CSV (LibreOffice)."
+            f"{sheet} is a spreadsheet. Save its sheet as .xlsx or CSV and give that file: File > "
+            "Save As."
         )
     if path.is_file():
         with_suffix = {name: each.suffixes for name, each in READERS.items() if each.suffixes}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import csv
 import re
+import zipfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -67,12 +68,18 @@ class Dialect:
 
 def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:
     """Stream the documents of one file."""
-    rows = read_cells(path, options)
+    return read_table(read_cells(path, options), path, options, bad_rows, "line")
+
+
+def read_table(
+    rows: Rows, path: Path, options: ReadOptions, bad_rows: BadRows, counted: str
+) -> Iterator[Example]:
+    """Stream the documents of a table, the header first; `counted` is "line" or "row"."""
     line, cells = next(rows, (0, None))
     if cells is None:
         return
     if isinstance(cells, RowProblem):
-        raise DataError(f"{path} line {line}: the header {cells}")
+        raise DataError(f"{path} {counted} {line}: the header {cells}")
     header = [cell.strip() for cell in cells]
     check_columns(path, options, header)
     first = list(islice(rows, N_CELLS))
@@ -99,7 +106,7 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
         example = make(values, number)
         return replace(example, columns=row) if options.keep_columns else example
 
-    yield from read_rows(chain(first, rows), make_from_cells, bad_rows, f"{path.name} line")
+    yield from read_rows(chain(first, rows), make_from_cells, bad_rows, f"{path.name} {counted}")
 
 
 def read_cells(path: Path, options: ReadOptions) -> Rows:
@@ -229,16 +236,18 @@ def find_dialect(
     """Return how to write a CSV file for people who have these files.
 
     That is as they are, for a spreadsheet: with a byte order mark, and the delimiter of the first
-    table among them. Without a name, plain if all are UTF-8 without a mark, with commas.
+    table among them. Without a name, plain if all are UTF-8 without a mark, with commas, and none
+    is a workbook of Excel.
     """
     separator = ";" if options.label_separator == ONE_LABEL else options.label_separator
     if name == "plain":
         return Dialect(separator=separator)
-    delimiter = ","
+    delimiter, is_text = ",", not any(map(zipfile.is_zipfile, files))  # a workbook is one
     if table := next(filter(FORMAT.fits, files), None):
         lines = islice(numbered_lines(table, options.max_row_bytes, options.encoding), N_LINES)
         delimiter, _ = choose_delimiter([line for _, line in lines], table, options)
-    is_plain = delimiter == "," and options.encoding is None and not any(map(has_mark, files))
+    is_plain = is_text and delimiter == "," and options.encoding is None
+    is_plain = is_plain and not any(map(has_mark, files))
     return Dialect(delimiter, separator, mark=name == "excel" or not is_plain)
 
 

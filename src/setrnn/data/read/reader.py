@@ -71,6 +71,7 @@ class ReadOptions:
         keep_columns: whether examples keep all columns of their rows.
         require_labels: whether a row without labels is a bad row.
         max_row_bytes: longer rows are bad rows.
+        sheet: the sheet of a workbook; the first if None.
         present_field: the field of labels known to be right; None if there is none.
         absent_field: the field of labels known to be wrong; None if there is none.
         check_known: raises DataError if a row's known labels cannot be used; the row is then a
@@ -92,6 +93,7 @@ class ReadOptions:
     keep_columns: bool = False
     require_labels: bool = True
     max_row_bytes: int = 10_000_000
+    sheet: str | None = None
     present_field: str | None = None
     absent_field: str | None = None
     check_known: Callable[[KnownLabels], None] | None = None

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, TypeAlias
 from setrnn.data.disk import explain_failed_write, whole_file, whole_folder
 from setrnn.data.example import Example
 from setrnn.data.read.delimited import Dialect
+from setrnn.data.read.excel import SUFFIX, write_sheet
 from setrnn.data.read.label_studio import make_tasks, write_tasks
 from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError, shown
@@ -126,11 +127,12 @@ def write_table(
     path: str | Path,
     dialect: Dialect = Dialect(),  # noqa: B008 - frozen
 ) -> int:
-    """Write rows as CSV or Parquet by the suffix of the file; return their number.
+    """Write rows as CSV, Excel or Parquet by the suffix of the file; return their number.
 
     Rows may have different columns. In CSV, lists of strings or numbers are joined by the
     separator, other values that are not plain are JSON, and what a spreadsheet would run as a
-    formula begins with an apostrophe. Parquet keeps lists and numbers.
+    formula begins with an apostrophe. Excel gets numbers and the same texts, none of which is a
+    formula. Parquet keeps lists and numbers.
 
     Example:
         >>> import tempfile
@@ -154,6 +156,13 @@ def write_table(
         if path.suffix.lower() == ".parquet":
             types = _find_types(_read_spool(spool), names)
             return _write_parquet(_read_spool(spool), types, stream)
+        if path.suffix.lower() == SUFFIX:
+            table = (
+                [_plain(row.get(name), dialect.separator) for name in names]
+                for row in _read_spool(spool)
+            )
+            write_sheet(table, list(names), stream)
+            return n_rows
         stream.write(codecs.BOM_UTF8 if dialect.mark else b"")
         _write_csv(_read_spool(spool), names, stream, dialect)
     return n_rows
@@ -161,7 +170,7 @@ def write_table(
 
 def is_table(path: str | Path) -> bool:
     """Return whether `write_table` writes files of this suffix."""
-    return Path(path).suffix.lower() in (".csv", ".parquet")
+    return Path(path).suffix.lower() in (".csv", SUFFIX, ".parquet")
 
 
 def neutralise(cell: str) -> str:
@@ -207,6 +216,11 @@ def _write_csv(
             writer.writerow(map(neutralise, cells))
     finally:
         text.detach()
+
+
+def _plain(value: Any, separator: str) -> Any:  # noqa: ANN401
+    is_small = isinstance(value, float) or (isinstance(value, int) and abs(value) < 10**15)
+    return value if is_small else _cell(value, separator) or None
 
 
 def _cell(value: Any, separator: str) -> str:  # noqa: ANN401
