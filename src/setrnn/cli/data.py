@@ -58,6 +58,8 @@ def info(
     Of a prepared folder, every file is checked for damage.
     """
     source = reading.source(data)
+    if source.options.unlabelled_rows == "stop":  # they are counted
+        source = replace(source, options=replace(source.options, unlabelled_rows="empty"))
     if source.prepared_folder is not None:
         _show_prepared(source.prepared_folder, json)
         return

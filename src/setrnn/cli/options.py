@@ -16,7 +16,7 @@ from setrnn.data.cache import Source
 from setrnn.data.disk import check_file_place
 from setrnn.data.read import ReadOptions, make_hierarchy, read_label_map
 from setrnn.data.read.delimited import DialectName
-from setrnn.data.read.reader import OnBadRow
+from setrnn.data.read.reader import OnBadRow, UnlabelledRows
 
 if TYPE_CHECKING:
     from setrnn import Limits
@@ -180,6 +180,13 @@ class Reading:
     sheet: Annotated[
         str | None, option("The sheet of an .xlsx file.", "NAME", default="the first one")
     ] = None
+    unlabelled_rows: Annotated[
+        UnlabelledRows,
+        option(
+            "What rows are whose cell of labels is empty: skip leaves them out, as not labelled "
+            "yet; with empty, no label applies to them."
+        ),
+    ] = "stop"
     on_bad_row: Annotated[OnBadRow, option("What to do with a row that cannot be read.")] = "stop"
 
     def source(

@@ -84,8 +84,8 @@ class SplitStatistics:
         if self.n_documents == 0:
             found.append(f"{name} has no documents.")
         unlabelled = (
-            "has {} without labels, which means that no label applies. Remove documents that are "
-            "only unlabelled."
+            "has {} without labels: --unlabelled-rows says what empty cells are, skip (not "
+            "labelled yet) or empty (no label applies, as a list [] says)."
         )
         counts = {
             "has {} without text, from which nothing can be learned.": self.n_empty_texts,

@@ -19,7 +19,7 @@ HEADER = b"id,text,labels\n"
 
 def test_rows_become_examples(tmp_path):
     content = (
-        b'text,more,labels,id,features\n"one, two\nthree ""four""",1,x; y,a,f;g\n\nplain,,,,\n'
+        b'text,more,labels,id,features\n"one, two\nthree ""four""",1,x; y,a,f;g\n\nplain,,[],,\n'
     )
     assert read_bytes(tmp_path, content) == [
         Example("a", 'one, two\nthree "four"', ("x", "y"), ("f", "g")),
@@ -179,7 +179,7 @@ def test_another_separator_in_the_cells_stops_with_it(tmp_path, held, on_bad_row
     assert "4 labels, one per document" in message
     meant = held.strip()
     assert f"Did you mean --label-separator '{meant}'?" in message
-    labels = read_labels(tmp_path, cells, label_separator=meant)
+    labels = read_labels(tmp_path, cells, label_separator=meant, unlabelled_rows="empty")
     assert labels[0] == ("Dramas", "Comedies")
 
 

@@ -39,7 +39,7 @@ def test_cells_are_read_as_they_are_seen(tmp_path):
         HEADER,
         (1, 'One; "two"', "x; y", day),
         (),
-        (2.0, "Line\nbreak_x000D_", None, True),
+        (2.0, "Line\nbreak_x000D_", "[]", True),
         (None, "no id", "['x', 'z']", 2.5),
     ]
     found = read(save(tmp_path / "news.xlsx", ("visible", rows)), keep_columns=True)

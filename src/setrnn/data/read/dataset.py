@@ -20,7 +20,7 @@ from setrnn.data.prepared import is_prepared
 from setrnn.data.read import corpora, delimited, excel, huggingface, jsonl, label_studio, parquet
 from setrnn.data.read.lines import decode, file_errors, file_stem, numbered_lines
 from setrnn.data.read.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split, read_rows
-from setrnn.errors import DataError, list_some, nearest_name, printable
+from setrnn.errors import DataError, count_of, list_some, nearest_name, printable
 
 # Each is tried on a file or folder, in this order.
 READERS: dict[str, Format] = {
@@ -272,7 +272,7 @@ def _finish(split: Split, name: str, options: ReadOptions) -> Split:
     def read(bad_rows: BadRows) -> Iterator[Example]:
         for note in split.notes:
             bad_rows.note(note)
-        n_before, n_read = bad_rows.n_skipped, 0
+        n_before, n_read, n_blank = bad_rows.n_skipped, 0, -bad_rows.n_unlabelled
         examples = split.read(bad_rows)
         if (label_map := options.label_map) is not None:
             examples = (
@@ -286,6 +286,10 @@ def _finish(split: Split, name: str, options: ReadOptions) -> Split:
         for example in examples:
             n_read += 1
             yield example
+        if (n_blank := n_blank + bad_rows.n_unlabelled) and options.unlabelled_rows == "stop":
+            raise _unlabelled(name, n_blank, n_blank + n_read, bad_rows.first_unlabelled)
+        if n_blank:
+            bad_rows.note(f"{name}: {count_of(n_blank, 'row')} without labels left out.")
         if n_read:
             return
         if not (n_bad := bad_rows.n_skipped - n_before):
@@ -296,6 +300,14 @@ def _finish(split: Split, name: str, options: ReadOptions) -> Split:
         )
 
     return replace(split, read=read)
+
+
+def _unlabelled(name: str, n_blank: int, n_rows: int, first: str) -> DataError:
+    return DataError(
+        f"{name}: {n_blank:,} of {n_rows:,} rows have no labels, first {printable(first)}. If "
+        "they are not labelled yet, leave them out with --unlabelled-rows skip; if no label "
+        "applies to them, give --unlabelled-rows empty."
+    )
 
 
 def _nothing_found(path: Path, reader: str | None) -> DataError:

@@ -102,6 +102,8 @@ def read_table(
         values: dict[str, object] = dict(row)
         for name in list_fields:
             values[name] = split_cell(row[name], options.label_separator)
+        if not row.get(options.labels_field, "").strip():
+            values[options.labels_field] = None  # which a list [] is not
         values[options.id_field] = row.get(options.id_field) or None
         example = make(values, number)
         return replace(example, columns=row) if options.keep_columns else example
