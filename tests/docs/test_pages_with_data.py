@@ -93,9 +93,9 @@ def write_csv(file, header, rows, **how):
         csv.writer(stream, **how).writerows([header, *rows])
 
 
-def read_table(file):
+def read_table(file, delimiter=";"):
     with Path(file).open(encoding="utf-8-sig", newline="") as stream:
-        return list(csv.DictReader(stream))
+        return list(csv.DictReader(stream, delimiter=delimiter))
 
 
 def test_raw_exports_become_predictions(run):
@@ -114,7 +114,7 @@ def test_documents_to_tag_next_are_written_with_proposals(taggers, run):
     examples = islice(newsroom.examples("test"), 250)
     write_csv("untagged.csv", ("id", "text"), [(each.id, each.text) for each in examples])
     run(commands_of("update.md", "what to tag next"))
-    rows = read_table("next.csv")
+    rows = read_table("next.csv", ",")
     assert len(rows) == 200
     assert rows[0].keys() >= {"id", "text", "predicted_labels", "reason"}
 
@@ -247,7 +247,7 @@ def test_a_raw_csv_becomes_a_served_model(run, monkeypatch):
     for name, size in (("articles.csv", N_RAW), ("new.csv", N_NEW)):
         chosen = list(islice(examples, size))
         rows = [
-            (f"a{number}", *each.text.split("\n", 1), ", ".join(each.labels))
+            (f"a{number}", *each.text.split("\n", 1), ", ".join(each.labels) or "[]")
             for number, each in enumerate(chosen, 1)
         ]
         write_csv(name, ("nr", "headline", "body", "topics"), rows, delimiter=";")

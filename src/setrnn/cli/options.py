@@ -187,6 +187,9 @@ class Reading:
             "yet; with empty, no label applies to them."
         ),
     ] = "stop"
+    merge_duplicates: Annotated[
+        bool, option("Make one document of those with the same text, with the labels of all.")
+    ] = False
     on_bad_row: Annotated[OnBadRow, option("What to do with a row that cannot be read.")] = "stop"
 
     def source(

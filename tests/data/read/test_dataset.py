@@ -331,3 +331,15 @@ def test_the_rows_of_all_files_are_counted(tmp_path):
     (tmp_path / "two.csv").unlink()
     with pytest.raises(DataError, match="1 of 1 rows have no labels"):
         read(tmp_path)
+
+
+def test_documents_with_the_same_text_are_merged_on_demand(tmp_path):
+    file = tmp_path / "train.csv"
+    rows = ["1,A late  goal,x,,f", "2,b,y,,", "3,a late goal,y;x,z,g", "4,,x,,", "5,,y,,"]
+    file.write_text("\n".join(["id,text,labels,unknown,features", *rows]))
+    bad_rows = BadRows()
+    first, *others = read(file, bad_rows, merge_duplicates=True)
+    assert first == Example("1", "A late  goal", ("x", "y"), ("f", "g"), unknown=("z",))
+    assert [each.id for each in others] == ["2", "4", "5"], "empty texts are not compared"
+    assert bad_rows.notes == ["train.csv: 1 document merged into others with the same text."]
+    assert len(read(file)) == len(read(file, merge_duplicates=True, require_labels=False)) == 5

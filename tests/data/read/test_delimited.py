@@ -219,6 +219,10 @@ def test_a_large_file_stops_early(tmp_path):
         ("[draft]", ["[draft]"]),
         ("[1, 2]", ["[1, 2]"]),
         ("[" * 9000 + "]" * 9000, ["[" * 9000 + "]" * 9000]),
+        ("<c++><.net> ", ["c++", ".net"]),
+        ("<one>", ["one"]),
+        ("a<b><c>", ["a<b><c>"]),
+        ("<><b>", ["<><b>"]),
     ],
 )
 def test_a_list_in_a_cell_is_a_list(cell, labels):

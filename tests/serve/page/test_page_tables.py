@@ -119,6 +119,7 @@ FILES = {
     "broken.csv": (b'text,labels\n"x"y,z\nd,e,f\ng\nh,i;;j\nk,l\n', {}),
     "lists.csv": (b'text,labels\na,"[\'x\', ""it\'s""]"\nb,"[""y; z""]"\nc,[]\n', {}),
     "one.csv": (b'text,labels\na,"x, y"\nb,"z, x"\n', {"label_separator": "none"}),
+    "tags.csv": (b"text,labels\na,<x><y>\nb,<x>\nc,a<b>\n", {}),
     "empty parts.csv": (b"text,labels\na,x; ;y;\nb,;\nc,\"['', 'z']\"\n", {}),
     "spaces.csv": (b'text,labels\na,"  x   y "\n', {"label_separator": " "}),
 }
@@ -152,7 +153,8 @@ def test_the_page_reads_tables_as_the_command_line_does(read_on_page, tmp_path):
     for (name, (content, options)), found in zip(FILES.items(), read_on_page(FILES), strict=True):
         (tmp_path / name).write_bytes(content)
         bad_rows = BadRows("skip")
-        dataset = open_dataset(tmp_path / name, ReadOptions(**options))
+        reading = ReadOptions(**options, unlabelled_rows="empty")
+        dataset = open_dataset(tmp_path / name, reading)
         documents = [
             [each.text, list(each.labels)] for each in dataset.require("train").read(bad_rows)
         ]

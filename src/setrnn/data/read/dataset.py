@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from setrnn.data.disk import private_folder
-from setrnn.data.example import Example, rename_labels
+from setrnn.data.example import Example, rename_labels, text_hash
 from setrnn.data.prepared import is_prepared
 from setrnn.data.read import corpora, delimited, excel, huggingface, jsonl, label_studio, parquet
 from setrnn.data.read.lines import decode, file_errors, file_stem, numbered_lines
@@ -263,6 +263,26 @@ def join_splits(splits: Sequence[Split]) -> Split:
     return Split(files, lambda rows: chain.from_iterable(s.read(rows) for s in splits), notes)
 
 
+def _merge_duplicates(examples: Iterable[Example]) -> list[Example]:
+    """Return one document per text, the first, with the labels of all; keeps texts in memory.
+
+    Empty texts are not compared.
+    """
+    kept: dict[object, Example] = {}
+    for number, each in enumerate(examples):
+        key = text_hash(each.text) if each.text.strip() else number
+        if (first := kept.setdefault(key, each)) is not each:
+            labels = first.labels + each.labels
+            kept[key] = replace(
+                first,
+                labels=labels,
+                features=first.features + each.features,
+                unknown=tuple(u for u in first.unknown + each.unknown if u not in labels),
+                complete=first.complete and each.complete,
+            )
+    return list(kept.values())
+
+
 def _finish(split: Split, name: str, options: ReadOptions) -> Split:
     """Rename and close the labels of a split; raise DataError if it yields no document."""
     if split.files:
@@ -281,6 +301,13 @@ def _finish(split: Split, name: str, options: ReadOptions) -> Split:
                 )
                 for each in examples
             )
+        if options.merge_duplicates and options.require_labels:
+            every = list(examples)
+            merged = _merge_duplicates(every)
+            if n_fewer := len(every) - len(merged):
+                texts = count_of(n_fewer, "document")
+                bad_rows.note(f"{name}: {texts} merged into others with the same text.")
+            examples = iter(merged)
         if options.hierarchy is not None:
             examples = options.hierarchy.close_examples(examples)
         for example in examples:

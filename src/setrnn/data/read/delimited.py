@@ -40,6 +40,7 @@ SEPARATORS = (",", "|", ";", "\t", "\n")  # that files use
 MAX_LIST = 100_000  # characters
 MIN_SHARE = 0.3  # of the cells with a separator, if splitting them does not give fewer labels
 
+_TAGS = re.compile(r"\s*(?:<[^<>]+>)+\s*")
 _SPREADSHEET_HINT = re.compile(r'"?sep=(.)"?\s*\Z', re.IGNORECASE)
 
 # The first line of each row, and the cells of the row or what is wrong with it.
@@ -215,13 +216,14 @@ def find_delimiter(lines: Sequence[str], wanted: Collection[str], usual: str = "
 def split_cell(cell: str, separator: str) -> list[str]:
     """Return the parts of a cell, without spaces around them; empty parts are left out.
 
-    A cell that is a list of strings, as JSON and Python write it, is that list.
+    A cell that is a list of strings, as JSON and Python write it, is that list, and so is one that
+    has tags alone: `<a><b>`.
 
     Example:
         >>> split_cell("Dramas, Comedies", ","), split_cell("Home, Garden", "none")
         (['Dramas', 'Comedies'], ['Home, Garden'])
-        >>> split_cell("['Dramas', 'Comedies']", ";"), split_cell("Dramas;", ";")
-        (['Dramas', 'Comedies'], ['Dramas'])
+        >>> split_cell("['Dramas', 'Comedies']", ";"), split_cell("<Dramas><Comedies>", ";")
+        (['Dramas', 'Comedies'], ['Dramas', 'Comedies'])
     """
     if separator == ONE_LABEL:
         parts = [cell]
@@ -254,7 +256,9 @@ def find_dialect(
 
 
 def _read_list(cell: str) -> list[str] | None:
-    """Return the strings of a list as JSON or Python write it; None for any other cell."""
+    """Return the strings of a list as JSON or Python write it, or of tags; None for other cells."""
+    if _TAGS.fullmatch(cell):
+        return cell.strip()[1:-1].split("><")
     if cell[:1] != "[" or cell[-1:] != "]" or len(cell) > MAX_LIST:
         return None
     try:

@@ -75,6 +75,7 @@ class ReadOptions:
             DataError when all are counted; "skip" leaves them out, as not labelled yet; "empty"
             takes them as documents to which no label applies, as a list `[]` is always taken.
         max_row_bytes: longer rows are bad rows.
+        merge_duplicates: whether documents with the same text become one, with the labels of all.
         sheet: the sheet of a workbook; the first if None.
         present_field: the field of labels known to be right; None if there is none.
         absent_field: the field of labels known to be wrong; None if there is none.
@@ -98,6 +99,7 @@ class ReadOptions:
     require_labels: bool = True
     unlabelled_rows: UnlabelledRows = "stop"
     max_row_bytes: int = 10_000_000
+    merge_duplicates: bool = False
     sheet: str | None = None
     present_field: str | None = None
     absent_field: str | None = None
