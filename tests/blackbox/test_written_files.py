@@ -250,3 +250,26 @@ def test_split_cuts_every_document_once_and_the_same_with_a_seed(run, world):
     for name in parts:
         files = [world / f"{out}/{name}.jsonl" for out in ("a", "b")]
         assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_the_columns_of_the_raw_data_are_remembered(run, world):
+    columns = "--text-field title,description --labels-field listed_in --id-field show_id"
+    run(f"data split exports/alpha.csv parts {columns} --label-separator , --valid 0 --test 0.3")
+    kept = json.loads((world / "parts/columns.json").read_text())
+    assert kept["text_field"] == "title,description"
+    run("train parts --method br --out own")
+    assert load(world / "own").notes["columns"] == kept
+    explicit = run(f"predict own exports/alpha.csv {columns} --out one.jsonl --label-separator ,")
+    assert "Columns as in training" not in explicit.err
+    taken = run("predict own exports/alpha.csv --out two.jsonl")
+    assert "Columns as in training: --text-field 'title,description'" in taken.err
+    assert (world / "one.jsonl").read_bytes() == (world / "two.jsonl").read_bytes()
+    assert "Columns" not in run("evaluate own parts").err, "its files have the usual columns"
+    run("evaluate own exports/alpha.csv --allow-training-documents")
+    run("data choose own exports/beta.csv --n 2 --out next.csv")
+    assert (world / "next.csv").read_text().startswith("show_id,title,")
+    ended = run("predict own exports/alpha.csv --text-field title --out three.jsonl")
+    assert "--text-field" not in ended.err, "an explicit option wins"
+    assert (world / "three.jsonl").read_bytes() != (world / "two.jsonl").read_bytes()
+    run("update own exports/beta.csv --data parts --out updated")
+    assert load(world / "updated").notes["columns"] == kept

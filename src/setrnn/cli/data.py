@@ -207,7 +207,7 @@ def split(
     if taken := [name for name in kept if name in shares]:
         raise DataError(f"{source} has a '{taken[0]}' part already: keep it with --{taken[0]} 0.")
     with _documents(source, cut_train(dataset, shares, seed)) as streams:
-        n_documents = write_folder(streams, out, f".{to.removeprefix('.')}")
+        n_documents = write_folder(streams, out, f".{to.removeprefix('.')}", source.columns)
     sizes = ", ".join(f"{name} {n:,}" for name, n in n_documents.items())
     note(f"Wrote {out}: {sizes}")
 
@@ -258,7 +258,7 @@ def choose(
     labels that it is least sure about. The most useful documents come first. Documents that MODEL
     was trained on, repeated texts and empty texts are left out.
     """
-    source = reading.source(pool, require_labels=False)
+    source = reading.source(pool, require_labels=False, model=model)
     files: list[Path] = []
     if source.prepared_folder is None:
         dataset = source.open()
@@ -269,7 +269,7 @@ def choose(
     check_table(out, tagger.labels.names, dialect.separator)
     with terminal_progress() as on_progress:
         chosen = setrnn.choose(tagger, source, n, split=split, rule=rule, on_progress=on_progress)
-    setrnn.write_chosen(chosen, out, reading.id_field, dialect)
+    setrnn.write_chosen(chosen, out, source.options.id_field, dialect)
     note(f"Wrote {out}: {len(chosen):,} documents")
 
 

@@ -139,7 +139,7 @@ def predict(
     if bool(data) == bool(text):
         raise ConfigError("Name the documents to tag: either INPUT or --text.")
     has_known = present_field is not None or absent_field is not None
-    source = reading.source(data or [], require_labels=False)
+    source = reading.source(data or [], require_labels=False, model=model if data else None)
     wanted = limits.limits()
     how: dict[str, Any] = {"rule": rule, "top": top, "limits": wanted, "calibrated": not raw}
     if out.endswith("/") or many.given():
@@ -168,7 +168,7 @@ def predict(
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
     read_options = replace(source.options, keep_columns=suffix == TASKS or is_table(file))
-    columns = Columns.of(tagger, file, reading.id_field, label_columns)
+    columns = Columns.of(tagger, file, source.options.id_field, label_columns)
     if has_known:
         if label_columns == "probability":
             raise ConfigError("Known labels go with --label-columns binary, not probability.")
@@ -198,7 +198,7 @@ def predict(
             if suffix == TASKS:
                 # The version of the model is named as by `serve --label-studio`.
                 version = f"{name_place(model)}-{tagger.version}"
-                write_predicted_tasks(for_rows, found, file, version, reading.id_field)
+                write_predicted_tasks(for_rows, found, file, version, source.options.id_field)
             else:
                 write_predictions(for_rows, found, file, columns, dialect)
             note(f"Wrote {file}")

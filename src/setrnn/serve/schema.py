@@ -181,6 +181,7 @@ class ModelCard(AnsweringModel):
 
     `label_target` is the accuracy of the labels that are accepted by themselves; null: none are.
     `keeps_closed` says whether predicted labels bring their ancestors; null without a hierarchy.
+    `columns` are those of the training data, by the options that name them: {"text_field": ...}.
     """
 
     n_labels: int
@@ -192,6 +193,7 @@ class ModelCard(AnsweringModel):
     label_target: float | None
     data: str | None
     keeps_closed: bool | None
+    columns: dict[str, str]
 
 
 @dataclass(frozen=True)

@@ -214,3 +214,20 @@ def test_a_table_is_exported_with_its_columns_and_no_formula_runs(tab, tmp_path)
     assert {"sport", "football"} <= set(rows[0].labels)
     assert "brand, new" in rows[2].labels
     assert rows[2].text == 'say "hi", you'
+
+
+def test_the_columns_of_the_training_data_are_chosen_where_the_file_has_them(tab):
+    kept = {"text_field": "title, note", "labels_field": "kind", "id_field": "nr"}
+    found = tab.evaluate(
+        """async (kept) => {
+            const { guessChoice } = await import("/page/table.js");
+            const choose = (header) => {
+                const { text, labels, id } = guessChoice({ header, rows: [] }, kept);
+                return [text, labels, id];
+            };
+            const other = ["id", "text", "note", "kind", "title", "nr"];
+            return [choose(other), choose(["text", "tags", "nr"])];
+        }""",
+        kept,
+    )
+    assert found == [[[4, 2], 3, 5], [[0], 1, 2]]

@@ -37,6 +37,9 @@ OnBadRow = Literal["stop", "skip"]
 UnlabelledRows = Literal["stop", "skip", "empty"]
 # The fields that say which labels are not known, and whether all others that are not given are.
 UNKNOWN, COMPLETE = "unknown", "complete"
+# The options that name columns, and the file of a split folder that keeps them.
+COLUMNS = ("text_field", "labels_field", "id_field", "features_field", "label_separator")
+COLUMNS_FILE = "columns.json"
 
 # What such columns are often called.
 USUAL_NAMES = {

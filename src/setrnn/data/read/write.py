@@ -18,6 +18,7 @@ from setrnn.data.example import Example
 from setrnn.data.read.delimited import Dialect
 from setrnn.data.read.excel import SUFFIX, write_sheet
 from setrnn.data.read.label_studio import make_tasks, write_tasks
+from setrnn.data.read.reader import COLUMNS_FILE
 from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError, shown
 
@@ -61,9 +62,14 @@ def write_examples(examples: Iterable[Example], path: str | Path) -> int:
 
 
 def write_folder(
-    splits: Mapping[str, Iterable[Example]], folder: str | Path, suffix: str = ".jsonl"
+    splits: Mapping[str, Iterable[Example]],
+    folder: str | Path,
+    suffix: str = ".jsonl",
+    columns: Mapping[str, str] | None = None,
 ) -> dict[str, int]:
     """Stream splits into a new folder, one file per split; return the number of documents of each.
+
+    The columns are those of the data that they were read from: `Source.columns` finds them there.
 
     Example:
         >>> import tempfile
@@ -77,6 +83,8 @@ def write_folder(
     if folder.exists():
         raise DataError(f"{folder} exists already. Remove it, or name another folder.")
     with whole_folder(folder) as temporary:
+        if columns:
+            (temporary / COLUMNS_FILE).write_text(json.dumps(columns), encoding="utf-8")
         return {
             name: write_examples(examples, temporary / f"{name}{suffix}")
             for name, examples in splits.items()
