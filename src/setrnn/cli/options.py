@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -15,6 +15,7 @@ import setrnn
 from setrnn.cli.terminal import note
 from setrnn.data.cache import Source
 from setrnn.data.disk import check_file_place
+from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.read import ReadOptions, make_hierarchy, read_label_map
 from setrnn.data.read.dataset import STDIN
 from setrnn.data.read.delimited import DialectName
@@ -213,9 +214,14 @@ class Reading:
         values = {name: given for name in names if (given := getattr(self, name)) is not None}
         if self.label_map is not None:
             values["label_map"] = read_label_map(self.label_map, self.encoding)
-        options = ReadOptions(**values, require_labels=require_labels)
+        values |= {"hierarchy": self.tree(), "require_labels": require_labels}
+        options = ReadOptions(**values)
         source = Source(data, options, self.reader, valid, self.on_bad_row)
         return source if model is None else self._take_columns(source, model)
+
+    def tree(self) -> Hierarchy | None:
+        """Return the hierarchy; the options have none."""
+        return None
 
     def _take_columns(self, source: Source, model: str) -> Source:
         from setrnn.models.hub import read_columns  # it loads what the help does not need
@@ -245,17 +251,9 @@ class TreeReading(Reading):
     ] = None
     close_labels: Annotated[bool, option("Add to each document the labels above its own.")] = False
 
-    def source(
-        self,
-        data: str | Sequence[str],
-        valid: Path | None = None,
-        require_labels: bool = True,
-        model: str | None = None,
-    ) -> Source:
-        """Return what to read, and how."""
-        tree = make_hierarchy(self.hierarchy, self.close_labels, self.encoding)
-        source = super().source(data, valid, require_labels, model)
-        return replace(source, options=replace(source.options, hierarchy=tree))
+    def tree(self) -> Hierarchy | None:
+        """Return the hierarchy."""
+        return make_hierarchy(self.hierarchy, self.close_labels, self.encoding)
 
 
 @dataclass(frozen=True)

@@ -79,25 +79,19 @@ class Columns:
     def list_predicted(self, found: Prediction | Completion) -> Iterator[tuple[str, Any]]:
         """Yield the name and the value of each column of a prediction."""
         values = found.as_dict()
+        if (digits := self.digits) is not None:
+            text = json.dumps(values)
+            values = json.loads(text, parse_float=lambda number: round(float(number), digits))
         probs: dict[str, float] = values.get("label_probabilities", {})
         if "label_probabilities" in values:
             values["label_probabilities"] = [probs[label] for label in found.labels]
         if not values["alternatives"]:
             del values["alternatives"]
         values["notes"] = " ".join(found.notes)
-        yield from ((name, self._round(values[name])) for name in COLUMNS if name in values)
+        yield from ((name, values[name]) for name in COLUMNS if name in values)
+        is_binary = self.values == "binary"
         for label in self.labels:
-            is_binary = self.values == "binary"
-            yield label, int(label in found.labels) if is_binary else self._round(probs[label])
-
-    def _round(self, value: Any) -> Any:  # noqa: ANN401 (JSON values)
-        """Return JSON values with rounded numbers."""
-        if isinstance(value, list):
-            return list(map(self._round, value))
-        if isinstance(value, dict):
-            return {name: self._round(each) for name, each in value.items()}
-        is_rounded = isinstance(value, float) and self.digits is not None
-        return round(value, self.digits) if is_rounded else value
+            yield label, int(label in found.labels) if is_binary else probs[label]
 
 
 def write_predictions(
