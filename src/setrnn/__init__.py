@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from setrnn.systems.limits import Limits
     from setrnn.tagging.choose import ChosenDocument, choose, write_chosen
     from setrnn.tagging.documents import open_documents
+    from setrnn.tagging.doubt import DoubtfulDocument, doubt, write_doubts
     from setrnn.tagging.estimator import SetRNNClassifier
     from setrnn.tagging.evaluate import Evaluation, evaluate, evaluate_rules
     from setrnn.tagging.explanation import Explanation
@@ -61,6 +62,9 @@ _HOMES = {
     "choose": "setrnn.tagging.choose",
     "write_chosen": "setrnn.tagging.choose",
     "ChosenDocument": "setrnn.tagging.choose",
+    "doubt": "setrnn.tagging.doubt",
+    "write_doubts": "setrnn.tagging.doubt",
+    "DoubtfulDocument": "setrnn.tagging.doubt",
     "describe_model": "setrnn.models.card",
     "mix": "setrnn.tagging.learn.mix",
     "distil": "setrnn.tagging.learn.distil",
@@ -102,6 +106,7 @@ __all__ = [
     "Completion",
     "ConfigError",
     "DataError",
+    "DoubtfulDocument",
     "Evaluation",
     "Example",
     "Explanation",
@@ -125,6 +130,7 @@ __all__ = [
     "compare",
     "describe_model",
     "distil",
+    "doubt",
     "draw_reliability",
     "evaluate",
     "evaluate_rules",
@@ -140,6 +146,7 @@ __all__ = [
     "train",
     "update",
     "write_chosen",
+    "write_doubts",
 ]
 
 if not TYPE_CHECKING:  # a type checker would accept any name

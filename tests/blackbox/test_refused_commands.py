@@ -97,6 +97,8 @@ REFUSED = {
     "data split data/train.jsonl parts --seed -1": "'seed' must be between",
     "data choose br texts.jsonl --out texts.jsonl": "the input itself",
     "data choose br empty.jsonl --out o.csv": "documents",
+    "data doubt data/train.jsonl --out data/train.jsonl": "the input itself",
+    "data doubt data --method br,set-rnn --out o.csv": "br, br-support, pcc, got method 'set-rnn'",
     "data info exports": "it has show_id, title, ",
     f"data info {EXPORTS}": "--label-separator ','",
     f"train {EXPORTS} --method br --out m": "--label-separator ','",
@@ -133,6 +135,7 @@ def contents(folder):
         ("data info data --on-bad-row ignore", "--on-bad-row"),
         ("mix br pcc --out m", "--data"),
         ("data choose br data --out o.csv --n 0", "--n"),
+        ("data doubt data --out o.csv --folds 1", "--folds"),
     ],
 )
 def test_wrong_usage_exits_with_2(run, line, said):

@@ -31,6 +31,7 @@ WRITTEN = {
     "calibrate br data --target-accuracy 0.999": ("No prediction is accepted",),
     "mix pcc set-rnn --data data --out mixed": ("pcc", "set-rnn", "mixture", "Weights by rule"),
     "data choose br data --split test --n 5 --out next.jsonl": ("5 documents",),
+    "data doubt data --method br --folds 2 --top 5 --out o.csv": ("5 documents",),
     "report compared": ("set-rnn", "instance-F1", "index.html"),
 }
 

@@ -2,10 +2,17 @@
 
 import inspect
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from importlib import import_module
+from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import typer
 
@@ -86,6 +93,34 @@ def test_an_interrupted_import_ends_the_command_in_one_line(library, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_reading_of_a_file(number, tmp_path):
+    """The rows share one long text: the file is small, and to read it takes minutes."""
+    file, n_rows = tmp_path / "train.parquet", 200_000
+    zeros = pa.array(np.zeros(n_rows, dtype=np.int32))
+    text = pa.DictionaryArray.from_arrays(zeros, pa.array(["word " * 400_000]))
+    pq.write_table(pa.table({"text": text, "labels": pa.array([["x"]] * n_rows)}), file)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "setrnn", "data", "info", file],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # it may be ignored
+    )
+    opened = Path(f"/proc/{process.pid}/fd")
+    while file not in [Path(os.path.realpath(each)) for each in opened.iterdir()]:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(number)
+    try:
+        _, said = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert said.splitlines()[-1].startswith("Stopped setrnn data. ")
+
+
 HELPED = """
 import sys
 from setrnn.cli import main
@@ -162,6 +197,6 @@ def offered(setrnn, monkeypatch):
 def test_commands_and_their_options_are_offered(offered):
     assert offered("") == list(COMMANDS)
     assert offered("ev") == ["evaluate"]
-    assert offered("train", "--me") == ["--method", "--measure"]
+    assert offered("train", "--mea") == ["--measure"]
     assert "split" in offered("data", "")
     assert "--label-separator" in offered("data", "info", "--la")

@@ -285,6 +285,14 @@ def test_a_lock_is_waited_for(target, holder):
     assert names_in(target.parent) == []
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+@pytest.mark.parametrize("wait", [True, False])
+def test_where_no_lock_can_be_made_nobody_is_said_to_hold_it(wait):
+    place, said = Path("/proc/model"), "/proc/model cannot be written"
+    with pytest.raises(DataError, match=said), locked(place, wait=wait):
+        pass
+
+
 def test_the_lock_of_a_killed_process_is_free(target, holder):
     holder.kill()
     holder.wait()

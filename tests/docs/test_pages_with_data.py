@@ -119,6 +119,35 @@ def test_documents_to_tag_next_are_written_with_proposals(taggers, run):
     assert rows[0].keys() >= {"id", "text", "predicted_labels", "reason"}
 
 
+def test_wrong_labels_come_first_and_the_corrected_file_trains_and_updates(taggers, run):
+    taggers["br"].save("model")
+    clean = {each.id: each for each in islice(newsroom.examples("train"), 400)}
+    others = {
+        name: (
+            *one.labels[1:],
+            next(e.labels[0] for e in clean.values() if not {*e.labels} & {*one.labels}),
+        )
+        for name, one in [*clean.items()][::20]
+    }
+    labels = {name: others.get(name, each.labels) for name, each in clean.items()}
+    rows = [(name, each.text, ";".join(labels[name]) or "[]") for name, each in clean.items()]
+    write_csv("news.csv", ("id", "text", "labels"), rows)
+    run(commands_of("doubt.md", "wrong labels"))
+    rows = read_table("doubts.csv", ",")
+    assert len(rows) == len(clean)
+    found = [row["id"] in others for row in rows]
+    assert sum(found[:20]) >= 8  # of 20 wrong ones among 400; by chance, one
+    assert sum(found[:60]) >= 14
+    assert sum(bool(row["words"]) for row in rows[:20]) >= 10
+    for row in rows:
+        row["labels"] = ";".join(clean[row["id"]].labels) or "[]"
+    write_csv("doubts.csv", [*rows[0]], [[*row.values()] for row in rows])
+    run(commands_of("doubt.md", "train again"))
+    first = run(commands_of("doubt.md", "update"))
+    assert len(read_table("first.csv", ",")) == 50
+    assert any("50" in said and "replace" in said for said in first.values())
+
+
 def test_an_export_of_label_studio_becomes_a_model_and_its_proposals(run):
     examples = list(islice(newsroom.examples("train"), 200))
     tag = {"from_name": "topics", "to_name": "text", "type": "choices"}

@@ -20,6 +20,13 @@ def test_every_test_that_is_named_is_there(file):
     assert not missing
 
 
+def test_the_pinned_versions_are_looked_up_by_the_command_of_the_page():
+    workflow = (TESTS.parent / ".github" / "workflows" / "audit.yml").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^    (pipx run pip-audit .*)$", PAGE, re.M)
+    assert f"run: {command}\n" in workflow
+    assert "--strict" in command, "a version that cannot be looked up is no good news"
+
+
 def test_every_promise_names_a_test():
     assert PROMISES
     assert [each[:60] for each in PROMISES if "::test_" not in each] == []

@@ -48,6 +48,16 @@ class Command:
         return self.work if callable(self.work) else (*self.work, *self.again)
 
 
+# What writes nothing of its own, and where the others are broken.
+NOT_BROKEN = {
+    "show": "prints",
+    "methods": "prints",
+    "data info": "prints; its --json is written as that of evaluate",
+    "demo": "runs other commands",
+    "serve": "writes nothing; see test_service.py",
+}
+
+
 def save_over():
     setrnn.load("models/network", "cpu").save("out/saved")
 
@@ -127,11 +137,26 @@ COMMANDS = (
         keeps=("out/scores.json",),
     ),
     Command(
+        "explain",
+        ("explain", "models/br", "--text", "A storm.", "--html", "out/words.html"),
+        needs=("models/br",),
+        copies={"rows-of-br.jsonl": "out/words.html"},
+        keeps=("out/words.html",),
+    ),
+    Command(
         "data choose",
         ("data", "choose", "models/br", "data/test.jsonl", "--n", "5", "--out", "out/next.csv"),
         needs=("data", "models/br"),
         copies={"rows-of-br.jsonl": "out/next.csv"},
         keeps=("out/next.csv",),
+    ),
+    Command(
+        "data doubt",
+        ("data", "doubt", "data/test.jsonl", "--method", "br", "--out", "out/doubts.csv"),
+        needs=("data",),
+        copies={"rows-of-br.jsonl": "out/doubts.csv"},
+        keeps=("out/doubts.csv",),
+        most_tries=20,
     ),
     Command(
         "data split",

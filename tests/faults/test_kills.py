@@ -6,7 +6,9 @@ from contextlib import suppress
 
 import pytest
 from children import Child, choose_calls, run
-from commands import each_command
+from commands import COMMANDS, NOT_BROKEN, each_command
+
+from setrnn.cli import app, data
 
 N_RANDOM, N_KILLS = 10, 8
 
@@ -14,6 +16,15 @@ N_RANDOM, N_KILLS = 10, 8
 @pytest.fixture
 def training(references):
     return references["train set-rnn-exact"]
+
+
+@pytest.mark.short
+def test_every_command_that_writes_is_broken():
+    known = {*app.COMMANDS} - {"data"}
+    known |= {f"data {each.callback.__name__}" for each in data.data.registered_commands}
+    words = [each.work for each in COMMANDS if not callable(each.work)]
+    tried = {" ".join(each[: 1 + (each[0] == "data")]) for each in words}
+    assert known - tried == {*NOT_BROKEN}
 
 
 @each_command("Tagger.save", "predict", "calibrate", is_kill=True)

@@ -86,8 +86,12 @@ def test_rows_are_written_once_after_kills(taggers, tmp_path, monkeypatch, tries
         assert tag(tmp_path).files == done.files  # nothing is written again
         with pytest.raises(ConfigError, match="top"):
             tag(tmp_path, top=2)
-        (tmp_path / "tags" / done.files[0]).unlink()
-        with pytest.raises(DataError, match="rows instead of"):
+        damaged = tmp_path / "tags" / done.files[0]
+        damaged.write_bytes(damaged.read_bytes()[:1000])
+        with pytest.raises(DataError, match=r"can be read.*Remove .*tags/"):
+            tag(tmp_path)
+        damaged.unlink()
+        with pytest.raises(DataError, match=r"rows instead of.*Remove .*tags/"):
             tag(tmp_path)
     finally:
         ray.shutdown()

@@ -95,6 +95,19 @@ def test_the_answer_names_the_quickest_of_equals_and_who_leads_by_other_measures
     assert "sigmoid is first in label-F1" in text
 
 
+@pytest.mark.parametrize("lacking", [["br"], ["set-rnn"], ["br", "set-rnn"]])
+def test_a_measure_whose_rule_could_not_be_fitted_is_not_mentioned(lacking):
+    """Without complete valid documents there are no thresholds."""
+    comparison, records = made_comparison(("br", "set-rnn"), 1, 60)
+    for number, each in enumerate(records):
+        if each.method in lacking:
+            kept = {rule: sets for rule, sets in each.test.predicted.items() if rule != "label-f1"}
+            records[number] = replace(each, test=replace(each.test, predicted=kept))
+    first, *rest = write_answer(Study.of(comparison, records, 99))
+    assert first.startswith("Use ")
+    assert not any("label-F1" in each for each in rest)
+
+
 def test_without_a_run_that_succeeded_there_is_no_answer():
     comparison, records = made_comparison(("br",), n_documents=20)
     failed = [replace(each, test=None, failure=FAILURE) for each in records]

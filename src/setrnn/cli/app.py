@@ -23,7 +23,7 @@ from setrnn.errors import SetRNNError, StoppedError, find_memory_problem
 # the module of its name, which is imported when the command is run or its own help is asked for.
 COMMANDS = {
     "demo": "Show what setrnn does on newsroom, the embedded corpus of synthetic news.",
-    "data": "Inspect, convert, split and prepare data; choose what to tag next.",
+    "data": "Inspect, convert, split and prepare data; choose what to tag, find wrong labels.",
     "train": "Train a model and write its folder: the best one within a time budget, or one "
     "system.",
     "predict": "Tag documents; write a row for each, in the order of the input.",

@@ -1,4 +1,4 @@
-"""`setrnn data`: inspect, convert, split and prepare data, and choose what to tag next."""
+"""`setrnn data`: inspect, convert, split and prepare data, choose what to tag, doubt labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from setrnn.data.example import Example
 from setrnn.data.hierarchy import describe_fit
 from setrnn.data.prepared import Prepared
 from setrnn.data.read import BadRows, Dataset, write_examples, write_folder
-from setrnn.data.read.delimited import find_dialect
+from setrnn.data.read.delimited import Dialect, DialectName, find_dialect
 from setrnn.data.read.label_files import save_label_map
 from setrnn.data.read.write import WRITERS
 from setrnn.data.splits import cut_train
@@ -34,7 +34,7 @@ from setrnn.tagging.rows import check_table
 MOST_LABELS, MOST_TWINS = 8, 12  # rows of the tables of `data info`
 
 data = typer.Typer(
-    help="Inspect, convert, split and prepare data; choose what to tag next.",
+    help="Inspect, convert, split and prepare data; choose what to tag, find wrong labels.",
     no_args_is_help=True,
 )
 
@@ -259,18 +259,67 @@ def choose(
     was trained on, repeated texts and empty texts are left out.
     """
     source = reading.source(pool, require_labels=False, model=model)
-    files: list[Path] = []
-    if source.prepared_folder is None:
-        dataset = source.open()
-        refuse_own_input(dataset, out)
-        files = [file for part in dataset.splits.values() for file in part.files]
-    dialect = find_dialect(files, source.options, csv_dialect)
+    dialect = _check_table_input(source, out, csv_dialect)
     tagger = setrnn.load(model, device)
     check_table(out, tagger.labels.names, dialect.separator)
     with terminal_progress() as on_progress:
         chosen = setrnn.choose(tagger, source, n, split=split, rule=rule, on_progress=on_progress)
     setrnn.write_chosen(chosen, out, source.options.id_field, dialect)
     note(f"Wrote {out}: {len(chosen):,} documents")
+
+
+@data.command()
+def doubt(
+    data: options.Data,
+    out: Annotated[Path, new_file("The file to write: .csv, .xlsx, .parquet, or JSON Lines.")],
+    reading: options.Reading,
+    method: Annotated[
+        str | None,
+        option(
+            "The systems that judge the labels, separated by commas.",
+            "NAMES",
+            default="br,br-support,pcc",
+        ),
+    ] = None,
+    folds: Annotated[
+        int, option("Each document is judged by systems trained on the other folds.", min=2)
+    ] = 5,
+    top: Annotated[
+        int | None,
+        option("How many documents to write.", "N", min=1, default="all of them"),
+    ] = None,
+    split: Annotated[str | None, part("train")] = None,
+    csv_dialect: options.CsvDialect = None,
+) -> None:
+    """Find documents whose labels are probably wrong, the most suspicious first.
+
+    Writes the fields of each document, a score, the most probable other set, and the labels to add
+    and to remove with their probabilities. Correct the labels there, then train or update with the
+    file.
+    """
+    source = reading.source(data)
+    dialect = _check_table_input(source, out, csv_dialect)
+    with terminal_progress() as on_progress:
+        methods = method and method.split(",")
+        found = setrnn.doubt(
+            source, methods, folds=folds, top=top, split=split, on_progress=on_progress
+        )
+    labels = {name for each in found for name in (*each.example.labels, *each.labels, *each.to_add)}
+    check_table(out, sorted(labels), dialect.separator)
+    setrnn.write_doubts(found, out, source.options.id_field, dialect)
+    note(f"Wrote {out}: {len(found):,} documents")
+
+
+def _check_table_input(source: Source, out: Path, name: DialectName | None) -> Dialect:
+    """Raise if the output is one of the inputs, or cannot be written; return how to write it."""
+    files: list[Path] = []
+    if source.prepared_folder is None:
+        dataset = source.open()
+        refuse_own_input(dataset, out)
+        files = [file for part in dataset.splits.values() for file in part.files]
+    dialect = find_dialect(files, source.options, name)
+    check_table(out, (), dialect.separator)
+    return dialect
 
 
 def refuse_own_input(dataset: Dataset, out: Path) -> None:

@@ -141,6 +141,7 @@ def locked(target: Path, wait: bool = True, way_out: str = "") -> Iterator[None]
     lock = FileLock(file, timeout=0, thread_local=False)
     with explain_failed_write(target):
         target.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()  # where no file can be made, the lock would seem to be held
         try:
             lock.acquire()
         except Timeout:

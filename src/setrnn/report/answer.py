@@ -80,6 +80,8 @@ def _describe_other_measures(study: Study, chosen: str) -> list[str]:
             name: study.draws.mean(entry, measure)
             for name, entry in study.by_rule_for(measure).items()
         }
+        if chosen not in means:  # its rule for this measure could not be fitted
+            continue
         best = max(means, key=lambda name: means[name])
         if means[best] > means[chosen]:
             first.setdefault(best, []).append(f"{MEASURES[measure]} ({format_score(means[best])})")

@@ -9,7 +9,6 @@ the words) to the nearest document taken before.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,17 +20,15 @@ import numpy as np
 import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.data.cache import Source, read_source
-from setrnn.data.disk import whole_file
 from setrnn.data.example import Example, hash_texts
 from setrnn.data.read import BadRows, choose_split
 from setrnn.data.read.delimited import Dialect
-from setrnn.data.read.write import is_table, write_table
 from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError
 from setrnn.progress import OnProgress, count_up, ignore_progress, log
 from setrnn.systems.candidates import Floats, Floats32
 from setrnn.tagging.prediction import Prediction
-from setrnn.tagging.rows import free_name, list_columns
+from setrnn.tagging.rows import free_name, list_columns, write_rows
 from setrnn.tagging.tagger import Tagger, open_model
 
 if TYPE_CHECKING:
@@ -111,7 +108,7 @@ def choose(
     bad_rows, before, left_out = BadRows(), set[tuple[str, ...]](), Counter[str]()
     documents: list[ChosenDocument] = []
     count = count_up("tagging the pool", on_progress)
-    for batch in batched(_read(pool, split, bad_rows), tagger.batch_size):
+    for batch in batched(read_pool(pool, split, bad_rows), tagger.batch_size):
         kept = list(_leave_out(tagger, batch, before, left_out))
         if kept:
             documents += _tag(tagger, kept, rule)
@@ -155,12 +152,7 @@ def write_chosen(
         '1,Rates rise,economy,0.4,0.5,the set has the probability 0.40'
     """
     rows = map(partial(_make_row, id_field=id_field), chosen)
-    if is_table(path):
-        write_table(rows, path, dialect)
-        return
-    with whole_file(Path(path)) as file:
-        for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False, default=str).encode() + b"\n")
+    write_rows(rows, path, dialect)
 
 
 def _make_row(chosen: ChosenDocument, id_field: str) -> dict[str, Any]:
@@ -177,19 +169,21 @@ def _make_row(chosen: ChosenDocument, id_field: str) -> dict[str, Any]:
     return row | {free_name(name, row): value for name, value in new.items()}
 
 
-def _read(pool: Pool, split: str | None, bad_rows: BadRows) -> Iterator[Example]:
-    """Yield the documents of a pool, with all their fields."""
+def read_pool(
+    pool: Pool, split: str | None, bad_rows: BadRows, require_labels: bool = False
+) -> Iterator[Example]:
+    """Yield documents with all their fields."""
     source = read_source(pool)
     if source is None:
         for example in cast("Iterable[Example]", pool):
             if not isinstance(example, Example):
-                raise DataError("Documents of a pool are given as setrnn.Example(id, text).")
+                raise DataError("Documents are given as setrnn.Example(id, text, labels).")
             yield example
         return
     if source.prepared_folder is not None:
         raise DataError(f"{source} is a prepared folder, which has no texts. Give the data itself.")
     bad_rows.on_bad_row = source.on_bad_row
-    options = replace(source.options, require_labels=False, keep_columns=True)
+    options = replace(source.options, require_labels=require_labels, keep_columns=True)
     dataset = replace(source, options=options).open()
     yield from dataset.require(split or choose_split(list(dataset.splits), "train")).read(bad_rows)
 

@@ -162,7 +162,10 @@ def tag_on_ray(
     target = out.rstrip("/") if "://" in out else str(Path(out).absolute())
     system, folder = fs.FileSystem.from_uri(target)
     files = _find_files(source)
-    n_rows = sum(_count_rows(*fs.FileSystem.from_uri(file)) for file in files)
+    n_rows = sum(
+        _count_rows(of_file, path, "Copy or write it again.")
+        for of_file, path in map(fs.FileSystem.from_uri, files)
+    )
     room = count_room(gpus_per_worker, MIN_CPUS - 1)
     run = work.settings() | {"inputs": files, "n_rows": n_rows, "on_bad_row": source.on_bad_row}
     _begin(system, folder, run)
@@ -176,11 +179,11 @@ def tag_on_ray(
         finally:
             ray.data.DataContext.get_current().checkpoint_config = before
     written = _list_files(system, f"{folder}/{ROWS}")
-    n_written = sum(_count_rows(system, file) for file in written)
+    way_out = f"Remove {out}, and run the command again."
+    n_written = sum(_count_rows(system, file, way_out) for file in written)
     if n_written != n_rows:
         raise DataError(
-            f"{out} has {n_written:,} rows instead of {n_rows:,}: its files were changed. Remove "
-            "the folder, and run the command again."
+            f"{out} has {n_written:,} rows instead of {n_rows:,}: its files were changed. {way_out}"
         )
     _write(system, f"{folder}/{MANIFEST}", {"n_rows": n_rows})
     names = tuple(f"{ROWS}/{Path(each).name}" for each in written)
@@ -304,7 +307,7 @@ def _list_files(system: Any, folder: str) -> list[str]:  # noqa: ANN401 (pyarrow
     return sorted(each.path for each in found if each.path.lower().endswith(SUFFIX))
 
 
-def _count_rows(system: Any, path: str) -> int:  # noqa: ANN401
+def _count_rows(system: Any, path: str, way_out: str) -> int:  # noqa: ANN401
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -312,7 +315,7 @@ def _count_rows(system: Any, path: str) -> int:  # noqa: ANN401
         with system.open_input_file(path) as stream:
             return int(pq.read_metadata(stream).num_rows)
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path} is not a Parquet file that can be read.") from error
+        raise DataError(f"{path} is not a Parquet file that can be read. {way_out}") from error
 
 
 def _begin(system: Any, folder: str, run: dict[str, Any]) -> None:  # noqa: ANN401

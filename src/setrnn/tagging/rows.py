@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -111,6 +111,20 @@ def write_predictions(
     with whole_file(Path(path)) as file:
         for line in json_rows(examples, found):
             file.write(line.encode())
+
+
+def write_rows(
+    rows: Iterable[Mapping[str, Any]],
+    path: str | Path,
+    dialect: Dialect = Dialect(),  # noqa: B008 - frozen
+) -> None:
+    """Write rows, whole or not at all: as a table by the suffix, or as JSON Lines."""
+    if is_table(path):
+        write_table(rows, path, dialect)
+        return
+    with whole_file(Path(path)) as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False, default=str).encode() + b"\n")
 
 
 def write_predicted_tasks(

@@ -149,6 +149,17 @@ def test_members_of_one_name_get_distinct_ones(taggers, valid, tmp_path):
     assert mixture.notes["mixture"]["members"] == ["br (2)", "br", "br (3)"]
 
 
+def test_a_name_that_begins_as_another_does_not_mix_their_files(taggers, valid, tmp_path):
+    """The folder of a run is called net.run: a model there may be a member beside net."""
+    taggers["set-rnn-exact"].save(tmp_path / "net")
+    taggers["br"].save(tmp_path / "net.run")
+    mixture = setrnn.mix([tmp_path / "net", tmp_path / "net.run"], valid[:60])
+    assert mixture.notes["mixture"]["members"] == ["net", "net.run"]
+    mixture.save(tmp_path / "mixed")
+    texts = [each.text for each in valid[:5]]
+    assert setrnn.load(tmp_path / "mixed", "cpu").tag(texts) == mixture.tag(texts)
+
+
 def test_what_cannot_be_mixed_is_refused(members, mixed, valid):
     with pytest.raises(ConfigError, match="list"):
         setrnn.mix([], valid)
