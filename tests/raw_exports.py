@@ -38,7 +38,7 @@ def write_exports(folder, n_rows=40, files=FILES):
             words = example.text.split()
             title = f"=SUM({number}) café" if number == 2 else " ".join(words[:3])
             body = " ".join(words[3:]).replace(". ", ".\n", 1)
-            labels = ", ".join(map(spell, example.labels))
+            labels = ", ".join(map(spell, example.labels)) or "[]"  # no label applies
             writer.writerow([f"s{number}", title, body, labels])
         (folder / name).write_bytes(text.getvalue().encode(encoding))
     return folder

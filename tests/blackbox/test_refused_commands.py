@@ -33,7 +33,7 @@ REFUSED = {
     "predict br data --out o.jsonl --max-labels -1": "max_labels must be 0 or more",
     "predict br data --out o.jsonl --require nothing": "no label 'nothing'",
     "predict br data --out o.jsonl --closed": "--hierarchy",
-    "predict br data --out o.xlsx": "predict writes .jsonl, .csv and .parquet",
+    "predict br data --out o.docx": "predict writes .jsonl, .csv, .xlsx and .parquet",
     "predict br - data --out o.jsonl": "- is standard input",
     "predict br - --out parts/": "are for files",
     f"{KNOWN} --rule f1": "leave out --rule",

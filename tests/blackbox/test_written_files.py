@@ -125,17 +125,50 @@ def test_every_output_holds_the_same_predictions(run, world):
         assert values["labels"] == own["labels"]
         assert row["labels"] == values["predicted_labels"]
         assert cell["predicted_labels"] == ";".join(row["labels"])
-        assert float(cell["probability"]) == values["probability"] == row["probability"]
+        assert values["probability"] == row["probability"]
+        assert float(cell["probability"]) == round(row["probability"], 4)
         assert row["probability"] >= row["alternatives"][0]["probability"] > 0
         assert row["labels"] != row["alternatives"][0]["labels"]
         assert task["predictions"][0]["score"] == pytest.approx(row["probability"])
 
 
 def test_a_csv_of_a_spreadsheet_stays_one(run, world):
-    for name, has_mark in (("alpha.csv", True), ("beta.csv", False)):
+    for name, mark, delimiter in (
+        ("alpha.csv", True, ";"),
+        ("beta.csv", False, ","),
+        ("beta.csv --csv-dialect excel", True, ","),
+        ("alpha.csv --csv-dialect plain", False, ","),
+        ("alpha.csv --workers 1", True, ";"),
+    ):
         run(f"predict br exports/{name} --text-field title --out o.csv --overwrite")
-        assert (world / "o.csv").read_bytes().startswith(b"\xef\xbb\xbf") == has_mark
+        assert (world / "o.csv").read_bytes().startswith(b"\xef\xbb\xbf") == mark
         assert b"'=SUM(2)" in (world / "o.csv").read_bytes(), "a formula is not run"
+        with (world / "o.csv").open(encoding="utf-8-sig", newline="") as stream:
+            rows = list(csv.DictReader(stream, delimiter=delimiter))
+        assert len(rows) == 20
+        assert list(rows[0])[:4] == ["id", "show_id", "title", "description"]
+    run("data choose br exports/alpha.csv --text-field title --n 2 --out next.csv")
+    assert (world / "next.csv").read_bytes().startswith(b"\xef\xbb\xbfid;show_id;title;")
+
+
+def test_a_label_has_a_column_of_its_own_on_demand(run, world):
+    tagger = load(world / "model")
+    probs = tagger.predict_proba(TEXTS)
+    for more in ("", " --workers 1"):
+        run(f"predict model texts.jsonl --out o.csv --overwrite --label-columns probability{more}")
+        with (world / "o.csv").open(newline="") as stream:
+            rows = list(csv.DictReader(stream))
+        for row, own in zip(rows, probs, strict=True):
+            found = [float(row[label]) for label in tagger.labels.names]
+            assert found == pytest.approx(own.tolist(), abs=6e-5)
+            assert all(len(row[label]) <= 6 for label in tagger.labels.names), "four digits"
+        run(f"predict model texts.jsonl --out o.parquet --overwrite --label-columns binary{more}")
+        for row in pq.read_table(world / "o.parquet").to_pylist():
+            predicted = [label for label in tagger.labels.names if row[label]]
+            assert sorted(predicted) == sorted(row["labels"])
+    for more in ("--out o.jsonl", "--out o/", ""):
+        ended = run(f"predict br texts.jsonl --label-columns binary {more}", code=1)
+        assert "--label-columns is for a table" in ended.err
 
 
 @pytest.mark.parametrize("rule", ["set", "sequence", None])
@@ -226,3 +259,26 @@ def test_split_cuts_every_document_once_and_the_same_with_a_seed(run, world):
     for name in parts:
         files = [world / f"{out}/{name}.jsonl" for out in ("a", "b")]
         assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_the_columns_of_the_raw_data_are_remembered(run, world):
+    columns = "--text-field title,description --labels-field listed_in --id-field show_id"
+    run(f"data split exports/alpha.csv parts {columns} --label-separator , --valid 0 --test 0.3")
+    kept = json.loads((world / "parts/columns.json").read_text())
+    assert kept["text_field"] == "title,description"
+    run("train parts --method br --out own")
+    assert load(world / "own").notes["columns"] == kept
+    explicit = run(f"predict own exports/alpha.csv {columns} --out one.jsonl --label-separator ,")
+    assert "Columns as in training" not in explicit.err
+    taken = run("predict own exports/alpha.csv --out two.jsonl")
+    assert "Columns as in training: --text-field 'title,description'" in taken.err
+    assert (world / "one.jsonl").read_bytes() == (world / "two.jsonl").read_bytes()
+    assert "Columns" not in run("evaluate own parts").err, "its files have the usual columns"
+    run("evaluate own exports/alpha.csv --allow-training-documents")
+    run("data choose own exports/beta.csv --n 2 --out next.csv")
+    assert (world / "next.csv").read_text().startswith("show_id,title,")
+    ended = run("predict own exports/alpha.csv --text-field title --out three.jsonl")
+    assert "--text-field" not in ended.err, "an explicit option wins"
+    assert (world / "three.jsonl").read_bytes() != (world / "two.jsonl").read_bytes()
+    run("update own exports/beta.csv --data parts --out updated")
+    assert load(world / "updated").notes["columns"] == kept

@@ -226,6 +226,6 @@ def offered(setrnn, monkeypatch):
 def test_commands_and_their_options_are_offered(offered):
     assert offered("") == list(COMMANDS)
     assert offered("ev") == ["evaluate"]
-    assert offered("train", "--me") == ["--method", "--measure"]
+    assert offered("train", "--mea") == ["--measure"]
     assert "split" in offered("data", "")
     assert "--label-separator" in offered("data", "info", "--la")

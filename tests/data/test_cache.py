@@ -21,7 +21,7 @@ from setrnn.data.cache import Source, open_prepared, prepare
 from setrnn.data.disk import is_temporary, locked
 from setrnn.data.example import Example
 from setrnn.data.prepared import Prepared
-from setrnn.data.read import ReadOptions, write_examples
+from setrnn.data.read import BadRows, ReadOptions, write_examples, write_folder
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import DataError
 
@@ -287,3 +287,46 @@ def test_the_cache_lists_what_was_used_last_first_and_clears_it_alone(
     assert notes.texts[-1].endswith("It is kept.")
     assert [each.folder for each in cache.clear_cache()] == [first.folder]
     assert [each.name for each in folder.iterdir()] == ["mine"]
+
+
+COLUMNS = {"text_field": "title,body", "labels_field": "topics", "id_field": "nr"}
+COLUMNS["label_separator"] = ","
+UNLABELLED = {name: COLUMNS[name] for name in COLUMNS if name != "labels_field"}
+RAW = "nr;title;body;topics\n7;One;two;x, y\n8;Three;four;y\n"
+
+
+def test_columns_are_remembered_by_a_split_folder_and_by_prepared_data(tmp_path):
+    (tmp_path / "raw.csv").write_text(RAW)
+    source = Source(str(tmp_path / "raw.csv"), ReadOptions(**COLUMNS))
+    assert source.columns == COLUMNS
+    examples = source.open().splits["train"].read(BadRows())
+    write_folder({"train": examples}, tmp_path / "parts", ".jsonl", COLUMNS)
+    parts = Source(str(tmp_path / "parts"))
+    assert parts.columns == COLUMNS
+    prepared = open_prepared(parts, TextSettings(), tmp_path / "cache")
+    assert prepared.description["columns"] == COLUMNS
+    (tmp_path / "parts" / "columns.json").write_text('{"text_field": "other", "mine": 1}')
+    assert parts.columns == {"text_field": "other"}
+    (tmp_path / "parts" / "columns.json").write_text("of another program")
+    assert parts.columns == {}
+    again = open_prepared(parts, TextSettings(), tmp_path / "cache")
+    assert "columns" not in again.description, "the cache knows other columns"
+
+
+@pytest.mark.parametrize(
+    ("content", "require_labels", "taken"),
+    [
+        (RAW, True, COLUMNS),
+        ("title;body\nOne;two\n", False, {"text_field": "title,body", "label_separator": ","}),
+        ("title;body\nOne;two\n", True, {}),
+        ("id,text,labels\n1,One,x;y\n", True, {}),
+        ("nr;title;body\n1;One;two\n", False, UNLABELLED),
+    ],
+)
+def test_columns_are_taken_where_the_data_has_them(tmp_path, content, require_labels, taken):
+    file = tmp_path / "new.csv"
+    file.write_text(content)
+    source = Source(str(file), ReadOptions(require_labels=require_labels))
+    found = source.with_columns(COLUMNS)
+    assert found.columns == taken
+    assert (found is source) == (not taken)

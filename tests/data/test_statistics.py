@@ -89,12 +89,12 @@ def test_warnings_name_what_to_act_on(statistics):
     assert [warning.split(",")[0].split(":")[0] for warning in statistics.warnings()] == [
         "train has 1 document without text",
         "train has 1 document without labels",
-        "train repeats its own texts in 1 document.",
+        "train repeats its own texts in 1 document",
         "train repeats its own ids in 1 document.",
         "test repeats train in 2 documents",
         "test has 1 label that training lacks (2 occurrences)",
         "test has 1 document without text",
-        "test repeats its own texts in 1 document.",
+        "test repeats its own texts in 1 document",
     ]
 
 
@@ -119,6 +119,24 @@ def test_names_that_look_like_markup_are_shown_as_they_are(capsys):
 )
 def test_spellings_of_one_label_are_twins(label, twin):
     assert find_twins({label: 1, twin: 9, "Other things": 3}) == {label: twin}
+
+
+@pytest.mark.parametrize("typo", ["Documentries", "Doucmentaries", "Documentarries", "Dokumentary"])
+def test_a_rare_misspelling_is_a_twin_of_a_frequent_label(typo):
+    assert find_twins({"Documentaries": 10, typo: 2, "Movies": 9}) == {typo: "Documentaries"}
+    assert find_twins({"Documentaries": 9, typo: 2}) == {}, "too frequent for a mistake"
+    assert find_twins({"International Movies": 10, "Internatonal movie": 1}) == {
+        "Internatonal movie": "International Movies"
+    }
+
+
+@pytest.mark.parametrize(
+    "rare",
+    ["immigration", "Emigrants", "emgirations 2", "Migration law", "emigatoin"],
+)
+def test_names_that_differ_by_more_than_a_letter_are_not_twins(rare):
+    assert find_twins({"emigration": 99, rare: 1}) == {}
+    assert find_twins({"Poland": 99, "Polend": 1}) == {}, "short names may be anything"
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,8 @@ def write_table(file, examples):
     with file.open("w", encoding="utf-8", newline="") as stream:
         rows = csv.writer(stream)
         rows.writerow(("title", "body", "topics"))
-        rows.writerows((*each.text.split("\n", 1), ";".join(each.labels)) for each in examples)
+        for each in examples:
+            rows.writerow((*each.text.split("\n", 1), ";".join(each.labels) or "[]"))
 
 
 def make_room(words):

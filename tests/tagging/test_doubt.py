@@ -193,7 +193,8 @@ def test_what_cannot_be_doubted_is_refused(small_examples, small_prepared):
 def test_a_written_table_is_data_again(doubtful, tmp_path):
     file = tmp_path / "doubts.csv"
     setrnn.write_doubts(doubtful, file)
-    read = setrnn.open_dataset(file).require("train").read(BadRows())
+    options = setrnn.ReadOptions(unlabelled_rows="empty")
+    read = setrnn.open_dataset(file, options).require("train").read(BadRows())
     assert [(each.id, {*each.labels}, {*each.features}) for each in read] == [
         (each.example.id, {*each.example.labels}, {*each.example.features}) for each in doubtful
     ]

@@ -28,6 +28,7 @@ def test_one_training_opens_its_file_twice(small_examples, tmp_path, monkeypatch
     )
     opened.clear()
     command = ["train", str(file), "--method", "br", "--out", str(tmp_path / "model")]
+    command += ["--unlabelled-rows", "empty"]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
     assert "On the valid part, by rule" in result.output

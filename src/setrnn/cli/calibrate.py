@@ -65,7 +65,7 @@ def calibrate(
     with terminal_progress() as on_progress:
         found = setrnn.calibrate(
             tagger,
-            reading.source(data),
+            reading.source(data, model=model),
             rule,
             target_accuracy,
             confidence,

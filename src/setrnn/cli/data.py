@@ -21,8 +21,8 @@ from setrnn.data.example import Example
 from setrnn.data.hierarchy import describe_fit
 from setrnn.data.prepared import Prepared
 from setrnn.data.read import BadRows, Dataset, write_examples, write_folder
+from setrnn.data.read.delimited import Dialect, DialectName, find_dialect
 from setrnn.data.read.label_files import save_groups, save_label_map
-from setrnn.data.read.lines import has_mark
 from setrnn.data.read.write import WRITERS
 from setrnn.data.splits import cut_train
 from setrnn.data.statistics import DatasetStatistics, SplitStatistics, dataset_statistics
@@ -30,7 +30,7 @@ from setrnn.data.text.notes import describe_cut_documents
 from setrnn.errors import ConfigError, DataError, count_of, list_some, printable
 from setrnn.progress import watch
 from setrnn.systems.rules.plausible import propose_groups
-from setrnn.tagging.rows import check_separator
+from setrnn.tagging.rows import check_table
 
 MOST_LABELS, MOST_TWINS = 8, 12  # rows of the tables of `data info`
 MOST_GROUPS, MOST_OF_GROUP = 3, 5  # and labels of each
@@ -64,6 +64,8 @@ def info(
     Of a prepared folder, every file is checked for damage.
     """
     source = reading.source(data)
+    if source.options.unlabelled_rows == "stop":  # they are counted
+        source = replace(source, options=replace(source.options, unlabelled_rows="empty"))
     if source.prepared_folder is not None:
         _show_prepared(source.prepared_folder, json)
         return
@@ -221,7 +223,7 @@ def split(
     if taken := [name for name in kept if name in shares]:
         raise DataError(f"{source} has a '{taken[0]}' part already: keep it with --{taken[0]} 0.")
     with _documents(source, cut_train(dataset, shares, seed)) as streams:
-        n_documents = write_folder(streams, out, f".{to.removeprefix('.')}")
+        n_documents = write_folder(streams, out, f".{to.removeprefix('.')}", source.columns)
     sizes = ", ".join(f"{name} {n:,}" for name, n in n_documents.items())
     note(f"Wrote {out}: {sizes}")
 
@@ -258,12 +260,13 @@ def choose(
         list[str],
         argument("POOL", "The documents to choose from: files, or a folder. Labels are not read."),
     ],
-    out: Annotated[Path, new_file("The file to write: .csv, .parquet, or else JSON Lines.")],
+    out: Annotated[Path, new_file("The file to write: .csv, .xlsx, .parquet, or else JSON Lines.")],
     reading: options.Reading,
     n: Annotated[int, option("How many documents to choose.", "N", "--n", min=1)] = 200,
     split: Annotated[str | None, part("train")] = None,
     rule: options.Rule = None,
     device: options.Device = "auto",
+    csv_dialect: options.CsvDialect = None,
 ) -> None:
     """Choose the documents to tag next: uncertain ones that differ from each other.
 
@@ -271,21 +274,20 @@ def choose(
     labels that it is least sure about. The most useful documents come first. Documents that MODEL
     was trained on, repeated texts and empty texts are left out.
     """
-    source = reading.source(pool, require_labels=False)
-    mark = _check_table_input(source, out)
+    source = reading.source(pool, require_labels=False, model=model)
+    dialect = _check_table_input(source, out, csv_dialect)
     tagger = setrnn.load(model, device)
-    if out.suffix.lower() == ".csv":
-        check_separator(tagger.labels.names, reading.label_separator)
+    check_table(out, tagger.labels.names, dialect.separator)
     with terminal_progress() as on_progress:
         chosen = setrnn.choose(tagger, source, n, split=split, rule=rule, on_progress=on_progress)
-    setrnn.write_chosen(chosen, out, reading.id_field, reading.label_separator, mark=mark)
+    setrnn.write_chosen(chosen, out, source.options.id_field, dialect)
     note(f"Wrote {out}: {len(chosen):,} documents")
 
 
 @data.command()
 def doubt(
     data: options.Data,
-    out: Annotated[Path, new_file("The file to write: .csv, .parquet, or else JSON Lines.")],
+    out: Annotated[Path, new_file("The file to write: .csv, .xlsx, .parquet, or JSON Lines.")],
     reading: options.Reading,
     method: Annotated[
         str | None,
@@ -303,6 +305,7 @@ def doubt(
         option("How many documents to write.", "N", min=1, default="all of them"),
     ] = None,
     split: Annotated[str | None, part("train")] = None,
+    csv_dialect: options.CsvDialect = None,
 ) -> None:
     """Find documents whose labels are probably wrong, the most suspicious first.
 
@@ -311,28 +314,28 @@ def doubt(
     file.
     """
     source = reading.source(data)
-    mark = _check_table_input(source, out)
+    dialect = _check_table_input(source, out, csv_dialect)
     with terminal_progress() as on_progress:
         methods = method and method.split(",")
         found = setrnn.doubt(
             source, methods, folds=folds, top=top, split=split, on_progress=on_progress
         )
-    if out.suffix.lower() == ".csv":
-        labels = {
-            name for each in found for name in (*each.example.labels, *each.labels, *each.to_add)
-        }
-        check_separator(sorted(labels), reading.label_separator)
-    setrnn.write_doubts(found, out, reading.id_field, reading.label_separator, mark=mark)
+    labels = {name for each in found for name in (*each.example.labels, *each.labels, *each.to_add)}
+    check_table(out, sorted(labels), dialect.separator)
+    setrnn.write_doubts(found, out, source.options.id_field, dialect)
     note(f"Wrote {out}: {len(found):,} documents")
 
 
-def _check_table_input(source: Source, out: Path) -> bool:
-    """Raise if the output is one of the inputs; return whether an input begins with a mark."""
-    if source.prepared_folder is not None:
-        return False
-    dataset = source.open()
-    refuse_own_input(dataset, out)
-    return any(has_mark(file) for part in dataset.splits.values() for file in part.files)
+def _check_table_input(source: Source, out: Path, name: DialectName | None) -> Dialect:
+    """Raise if the output is one of the inputs, or cannot be written; return how to write it."""
+    files: list[Path] = []
+    if source.prepared_folder is None:
+        dataset = source.open()
+        refuse_own_input(dataset, out)
+        files = [file for part in dataset.splits.values() for file in part.files]
+    dialect = find_dialect(files, source.options, name)
+    check_table(out, (), dialect.separator)
+    return dialect
 
 
 def refuse_own_input(dataset: Dataset, out: Path) -> None:

@@ -49,7 +49,7 @@ def evaluate(
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
     own = tagger.rule_or_own(rule)
-    source = reading.source(data)
+    source = reading.source(data, model=model)
     documents = setrnn.open_documents(source, split)
     with terminal_progress() as on_progress:
         found = setrnn.evaluate_rules(

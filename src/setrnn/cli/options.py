@@ -5,18 +5,22 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 import setrnn
+from setrnn.cli.terminal import note
 from setrnn.data.cache import Source
 from setrnn.data.disk import check_file_place
+from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.read import ReadOptions, make_hierarchy, read_groups, read_label_map
-from setrnn.data.read.reader import OnBadRow
-from setrnn.errors import ConfigError
+from setrnn.data.read.dataset import STDIN
+from setrnn.data.read.delimited import DialectName
+from setrnn.data.read.reader import OnBadRow, UnlabelledRows
+from setrnn.errors import ConfigError, printable
 
 if TYPE_CHECKING:
     from setrnn import Limits
@@ -120,6 +124,15 @@ BeamWidth = Annotated[
         default="as in training",
     ),
 ]
+CsvDialect = Annotated[
+    DialectName | None,
+    option(
+        "How to write a .csv file: excel begins it with a byte order mark, which spreadsheets need "
+        "to read UTF-8, and takes the delimiter of the input; plain has commas and no mark.",
+        "excel|plain",
+        default="plain if the input is UTF-8 with commas and without a mark",
+    ),
+]
 AllowTrainingDocuments = Annotated[
     bool, option("Use the documents even if the model was trained on them.")
 ]
@@ -143,17 +156,23 @@ class Reading:
 
     panel: ClassVar[str] = "How to read the data"  # of the help
     text_field: Annotated[
-        str, option("The field or column of the text; title,description joins two.")
-    ] = "text"
-    labels_field: Annotated[str, option("The field or column of the labels.")] = "labels"
-    id_field: Annotated[str, option("The field or column of the id.")] = "id"
-    features_field: Annotated[str, option("The field or column of the features.")] = "features"
+        str | None,
+        option("The field or column of the text; title,description joins two.", default="text"),
+    ] = None
+    labels_field: Annotated[
+        str | None, option("The field or column of the labels.", default="labels")
+    ] = None
+    id_field: Annotated[str | None, option("The field or column of the id.", default="id")] = None
+    features_field: Annotated[
+        str | None, option("The field or column of the features.", default="features")
+    ] = None
     label_separator: Annotated[
-        str,
+        str | None,
         option(
-            "The separator between labels in a CSV or TSV cell; none if each cell is one label."
+            "The separator between labels in a CSV or TSV cell; none if each cell is one label.",
+            default=";",
         ),
-    ] = ";"
+    ] = None
     label_map: Annotated[
         Path | None,
         option(
@@ -173,24 +192,61 @@ class Reading:
     reader: Annotated[
         str | None,
         option(
-            "The format of the data: jsonl, csv, parquet, aapd, rcv1, reuters or label-studio.",
+            "The format of the data: jsonl, csv, excel, parquet, aapd, rcv1, reuters or "
+            "label-studio.",
             "NAME",
             "--format",
             default="by the name of the file",
         ),
     ] = None
+    sheet: Annotated[
+        str | None, option("The sheet of an .xlsx file.", "NAME", default="the first one")
+    ] = None
+    unlabelled_rows: Annotated[
+        UnlabelledRows,
+        option(
+            "What rows are whose cell of labels is empty: skip leaves them out, as not labelled "
+            "yet; with empty, no label applies to them."
+        ),
+    ] = "stop"
+    merge_duplicates: Annotated[
+        bool, option("Make one document of those with the same text, with the labels of all.")
+    ] = False
     on_bad_row: Annotated[OnBadRow, option("What to do with a row that cannot be read.")] = "stop"
 
     def source(
-        self, data: str | Sequence[str], valid: Path | None = None, require_labels: bool = True
+        self,
+        data: str | Sequence[str],
+        valid: Path | None = None,
+        require_labels: bool = True,
+        model: str | None = None,
     ) -> Source:
-        """Return what to read, and how."""
+        """Return what to read, and how; columns that are not given are those of the model."""
         names = {each.name for each in fields(ReadOptions)} & {each.name for each in fields(self)}
-        values = {name: getattr(self, name) for name in names}
+        values = {name: given for name in names if (given := getattr(self, name)) is not None}
         if self.label_map is not None:
             values["label_map"] = read_label_map(self.label_map, self.encoding)
-        options = ReadOptions(**values, require_labels=require_labels)
-        return Source(data, options, self.reader, valid, self.on_bad_row)
+        values |= {"hierarchy": self.tree(), "require_labels": require_labels}
+        options = ReadOptions(**values)
+        source = Source(data, options, self.reader, valid, self.on_bad_row)
+        return source if model is None else self._take_columns(source, model)
+
+    def tree(self) -> Hierarchy | None:
+        """Return the hierarchy; the options have none."""
+        return None
+
+    def _take_columns(self, source: Source, model: str) -> Source:
+        from setrnn.models.hub import read_columns  # it loads what the help does not need
+
+        kept = {name: c for name, c in read_columns(model).items() if getattr(self, name) is None}
+        if not kept or not all(source.places) or STDIN in source.places:
+            return source
+        found = source.with_columns(kept)
+        taken = {name: c for name, c in kept.items() if getattr(found.options, name) == c}
+        if found is not source:
+            said = " ".join(f"--{name.replace('_', '-')} '{c}'" for name, c in taken.items())
+            note(printable(f"Columns as in training: {said}"))
+        return found
 
 
 @dataclass(frozen=True)
@@ -207,13 +263,9 @@ class TreeReading(Reading):
     ] = None
     close_labels: Annotated[bool, option("Add to each document the labels above its own.")] = False
 
-    def source(
-        self, data: str | Sequence[str], valid: Path | None = None, require_labels: bool = True
-    ) -> Source:
-        """Return what to read, and how."""
-        tree = make_hierarchy(self.hierarchy, self.close_labels, self.encoding)
-        source = super().source(data, valid, require_labels)
-        return replace(source, options=replace(source.options, hierarchy=tree))
+    def tree(self) -> Hierarchy | None:
+        """Return the hierarchy."""
+        return make_hierarchy(self.hierarchy, self.close_labels, self.encoding)
 
 
 @dataclass(frozen=True)

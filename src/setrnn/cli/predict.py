@@ -21,12 +21,15 @@ from setrnn.data.disk import check_file_place
 from setrnn.data.example import Example, KnownLabels
 from setrnn.data.read import BadRows, Split, choose_split
 from setrnn.data.read.dataset import STDIN, open_standard_input
-from setrnn.data.read.lines import has_mark
+from setrnn.data.read.delimited import find_dialect
+from setrnn.data.read.write import is_table
 from setrnn.errors import ConfigError
 from setrnn.models.hub import name_place
 from setrnn.progress import watch
 from setrnn.tagging.rows import (
-    check_separator,
+    Columns,
+    LabelColumns,
+    check_table,
     json_rows,
     write_predicted_tasks,
     write_predictions,
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
     from setrnn import Completion, Prediction, Tagger
 
 TASKS = ".json"  # of Label Studio
-SUFFIXES = ("", ".jsonl", ".ndjson", ".txt", ".csv", ".parquet", TASKS)
+SUFFIXES = ("", ".jsonl", ".ndjson", ".txt", ".csv", ".xlsx", ".parquet", TASKS)
 
 
 @dataclass(frozen=True)
@@ -91,9 +94,9 @@ def predict(
     out: Annotated[
         str,
         option(
-            "The file to write: .csv and .parquet keep the columns of INPUT, .json is for tasks of "
-            "Label Studio, any other is JSON Lines; - writes to standard output. A name that ends "
-            "in / is a folder of parts, which several workers write."
+            "The file to write: .csv, .xlsx and .parquet keep the columns of INPUT, .json is for "
+            "tasks of Label Studio, any other is JSON Lines; - writes to standard output. A name "
+            "that ends in / is a folder of parts, which several workers write."
         ),
     ] = STDIN,
     rule: options.Rule = None,
@@ -121,6 +124,16 @@ def predict(
     overwrite: Annotated[
         bool, option("Replace the file OUT, if it exists. A folder of parts is never replaced.")
     ] = False,
+    csv_dialect: options.CsvDialect = None,
+    label_columns: Annotated[
+        LabelColumns | None,
+        option(
+            "Add a column per label to a table: 1 or 0 for whether it is predicted, or its "
+            "probability.",
+            "binary|probability",
+            default="no such columns",
+        ),
+    ] = None,
 ) -> None:
     """Tag documents; write a row for each, in the order of the input.
 
@@ -129,7 +142,7 @@ def predict(
     if bool(data) == bool(text):
         raise ConfigError("Name the documents to tag: either INPUT or --text.")
     has_known = present_field is not None or absent_field is not None
-    source = reading.source(data or [], require_labels=False)
+    source = reading.source(data or [], require_labels=False, model=model if data else None)
     wanted = limits.limits()
     how: dict[str, Any] = {"rule": rule, "top": top, "limits": wanted, "calibrated": not raw}
     if out.endswith("/") or many.given():
@@ -143,6 +156,7 @@ def predict(
         is_begun = Path(out + PARTS).exists()
         options.refuse_replacing(Path(out), overwrite or is_begun, source.places)
         how |= {"beam_width": beam_width, "split": split, "device": device, **many.given()}
+        how |= {"csv_dialect": csv_dialect, "label_columns": label_columns}
         with terminal_progress() as on_progress:
             done = setrnn.predict_files(model, source, out, **how, on_progress=on_progress)
         n_files = f" in {len(done.files):,} files" if out.endswith("/") else ""
@@ -154,16 +168,18 @@ def predict(
     check_file_place(file)
     if suffix not in SUFFIXES:
         raise ConfigError(
-            f"predict writes .jsonl, .csv and .parquet, not {file.suffix}. Choose another --out."
+            f"predict writes .jsonl, .csv, .xlsx and .parquet, not {file.suffix}. Choose another "
+            "--out."
         )
     options.refuse_replacing(file, overwrite, source.places)
     tagger = setrnn.load(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
-    read_options = replace(source.options, keep_columns=suffix in (".csv", ".parquet", TASKS))
-    if suffix == ".csv":
-        check_separator(tagger.labels.names, reading.label_separator)
+    read_options = replace(source.options, keep_columns=suffix == TASKS or is_table(file))
+    columns = Columns.of(tagger, file, source.options.id_field, label_columns)
     if has_known:
+        if label_columns == "probability":
+            raise ConfigError("Known labels go with --label-columns binary, not probability.")
         _check_known(present_field, absent_field, rule, wanted != setrnn.Limits())
         read_options = replace(
             read_options,
@@ -174,12 +190,15 @@ def predict(
     source = replace(source, options=read_options)
     bad_rows = BadRows(source.on_bad_row)
     with _open_input(source, text, split, file) as part, terminal_progress() as on_progress:
+        dialect = find_dialect(part.files, source.options, csv_dialect)
+        check_table(file, tagger.labels.names, dialect.separator)
         examples, for_rows = tee(part.read(bad_rows))
         found: Iterator[Prediction | Completion]
         if has_known:
             found = _complete(tagger, examples, top)
         else:
-            found = tagger.tag_stream(((each.text, each.features) for each in examples), **how)
+            documents = ((each.text, each.features) for each in examples)
+            found = columns.tag(tagger, documents, **how)
         if out == STDIN:
             sys.stdout.writelines(map(escape_json, json_rows(for_rows, found)))
         else:
@@ -187,10 +206,9 @@ def predict(
             if suffix == TASKS:
                 # The version of the model is named as by `serve --label-studio`.
                 version = f"{name_place(model)}-{tagger.version}"
-                write_predicted_tasks(for_rows, found, file, version, reading.id_field)
+                write_predicted_tasks(for_rows, found, file, version, source.options.id_field)
             else:
-                mark, separator = any(map(has_mark, part.files)), reading.label_separator
-                write_predictions(for_rows, found, file, reading.id_field, separator, mark=mark)
+                write_predictions(for_rows, found, file, columns, dialect)
             note(f"Wrote {file}")
     bad_rows.report()
 

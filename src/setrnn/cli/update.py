@@ -51,8 +51,8 @@ def update(
     with terminal_progress() as on_progress:
         tagger = setrnn.update(
             model,
-            reading.source(new),
-            data=reading.source(data) if data else None,
+            reading.source(new, model=model),
+            data=reading.source(data, model=model) if data else None,
             out=out,
             settings=settings or [],
             device=device,

@@ -51,7 +51,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.read import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
 from setrnn.data.read.dataset import join_splits
 from setrnn.data.read.lines import file_errors
-from setrnn.data.read.reader import OnBadRow
+from setrnn.data.read.reader import COLUMNS, COLUMNS_FILE, OnBadRow
 from setrnn.data.splits import MAX_SHARE, MIN_VALID, SEED, VALID_SHARE, with_valid
 from setrnn.data.streaming import batched, prefetch
 from setrnn.data.text.languages import read_stop_words, settle_language
@@ -106,6 +106,41 @@ class Source:
             return None
         return Path(self.places[0])
 
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns that differ from the usual ones, or that `data split` kept in the folder."""
+        values = {name: getattr(self.options, name) for name in COLUMNS}
+        given = {name: each for name, each in values.items() if each != getattr(ReadOptions, name)}
+        kept = Path(self.places[0]) / COLUMNS_FILE
+        if given or len(self.places) > 1 or not kept.is_file():
+            return given
+        with suppress(ValueError), file_errors(kept):
+            return list_columns(json.loads(kept.read_bytes()))
+        return {}
+
+    def with_columns(self, columns: Mapping[str, str]) -> Source:
+        """Return the source with other columns where its first document has them, or as it is.
+
+        Example:
+            >>> news = Source("newsroom")
+            >>> news.with_columns({"text_field": "title,body"}) is news
+            True
+        """
+        if self.places == (EMBEDDED,) or self.prepared_folder is not None:
+            return self
+        options = self.options
+        least = {*COLUMNS} - {"id_field", "features_field"}  # which the data need not have
+        wanted = {n: c for n, c in columns.items() if options.require_labels or n != "labels_field"}
+        for names in ({*COLUMNS}, least):
+            chosen: dict[str, Any] = {n: wanted[n] for n in wanted if n in names}
+            found = replace(self, options=replace(options, **chosen))
+            with suppress(DataError):
+                quick = replace(found.options, merge_duplicates=False)  # reads no more than one
+                parts = replace(found, options=quick).open().splits
+                next(next(iter(parts.values())).read(BadRows()))
+                return found if chosen else self
+        return self
+
     def __str__(self) -> str:
         first, *others = self.places
         return f"{first} and {len(others)} more" if others else first
@@ -137,6 +172,12 @@ class Source:
                 yield replace(example, labels=(), unknown=(), complete=True)
 
         return replace(joined, read=read)
+
+
+def list_columns(values: object) -> dict[str, str]:
+    """Return the columns of data that a file describes; anything else is left out."""
+    found = values.items() if isinstance(values, dict) else ()
+    return {name: str(value) for name, value in found if name in COLUMNS and value}
 
 
 def read_source(data: object) -> Source | None:
@@ -208,6 +249,7 @@ def _prepare(
                 "n_skipped_rows": bad_rows.n_skipped,
                 "synthetic": source.places == (EMBEDDED,),
                 "valid_is_cut": is_cut,
+                **({"columns": source.columns} if source.columns else {}),
             },
             on_progress,
             hierarchy=source.options.hierarchy,
@@ -247,7 +289,7 @@ def prepared_path(
             with file_errors(file):
                 content[name].append([file.name, file_hash(file)])
     options = replace(source.options, check_known=None)  # a function has no hash
-    reading: list[object] = [to_dict(options), source.reader, source.on_bad_row]
+    reading: list[object] = [to_dict(options), source.reader, source.on_bad_row, source.columns]
     if source.cut_valid and "valid" not in dataset.splits:
         reading += [VALID_SHARE, MIN_VALID, MAX_SHARE, SEED]
     # The content of a list of stop words or a tokenizer counts, not the name of its file.

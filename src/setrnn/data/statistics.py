@@ -18,6 +18,8 @@ from setrnn.data.text.languages import MAX_CHARACTERS, MAX_TEXTS, FoundLanguage,
 from setrnn.errors import count_of, list_some
 
 N_NAMES_SHOWN = 8  # labels in a warning
+MIN_SPELT = 7  # letters of a name that may be misspelt
+TIMES_RARER = 5  # than the name that is meant
 TRAIN = "train"
 
 _WORD = re.compile(r"[^\W_]+[+#]*")  # C, C++ and C# are three
@@ -84,13 +86,13 @@ class SplitStatistics:
         if self.n_documents == 0:
             found.append(f"{name} has no documents.")
         unlabelled = (
-            "has {} without labels, which means that no label applies. Remove documents that are "
-            "only unlabelled."
+            "has {} without labels: --unlabelled-rows says what empty cells are, skip (not "
+            "labelled yet) or empty (no label applies, as a list [] says)."
         )
         counts = {
             "has {} without text, from which nothing can be learned.": self.n_empty_texts,
             unlabelled: self.n_empty_label_sets,
-            "repeats its own texts in {}.": self.n_repeated_texts,
+            "repeats its own texts in {}: --merge-duplicates joins them.": self.n_repeated_texts,
             "repeats its own ids in {}.": self.n_repeated_ids,
         }
         said = [text.format(count_of(n, "document")) for text, n in counts.items() if n]
@@ -210,16 +212,45 @@ def find_twins(label_counts: Mapping[str, int]) -> dict[str, str]:
     """Return labels that are probably spellings of another: a map to the most frequent of them.
 
     Case, accents, punctuation, spaces, plural endings and the 's of Children's are not compared;
-    the signs of C++ and C# are.
+    the signs of C++ and C# are. So is a long name that differs by one letter, or by two that are
+    swapped, from one at least five times as frequent.
 
     Example:
         >>> find_twins({"Drama": 40, "Dramas": 90, "drama ": 1, "TV Shows": 3, "Sci-Fi": 1})
         {'Drama': 'Dramas', 'drama ': 'Dramas'}
+        >>> find_twins({"Documentaries": 90, "Documentries": 2})
+        {'Documentries': 'Documentaries'}
     """
     groups: dict[str, list[str]] = {}
     for label in sorted(label_counts, key=lambda label: (-label_counts[label], label)):
         groups.setdefault(_plain(label), []).append(label)
+    totals = {plain: sum(label_counts[each] for each in group) for plain, group in groups.items()}
+    near: dict[str, list[str]] = {}  # frequent names, by what is left of each without a letter
+    for plain in sorted(groups, key=lambda plain: -totals[plain]):
+        if len(plain) < MIN_SPELT or not plain.isalpha():
+            continue
+        parts = {plain, *(plain[:at] + plain[at + 1 :] for at in range(len(plain)))}
+        frequent = (
+            each
+            for part in parts
+            for each in near.get(part, ())
+            if totals[each] >= TIMES_RARER * totals[plain] and _is_misspelt(plain, each)
+        )
+        if meant := next(frequent, None):
+            groups[meant] += groups.pop(plain)
+            continue
+        for part in parts:
+            near.setdefault(part, []).append(plain)
     return {other: kept for kept, *others in groups.values() for other in others}
+
+
+def _is_misspelt(one: str, other: str) -> bool:
+    """Return whether names, equal but for a letter in each, differ by one letter or a swap."""
+    at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
+    if len(one) != len(other):
+        return True
+    is_swapped = one[at : at + 2] == other[at : at + 2][::-1] and one[at + 2 :] == other[at + 2 :]
+    return is_swapped or one[at + 1 :] == other[at + 1 :]
 
 
 def _plain(label: str) -> str:

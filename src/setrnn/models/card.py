@@ -28,6 +28,11 @@ N_LABELS_SHOWN = 20
 Json = dict[str, Any]
 
 
+def note_columns(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of the data, if the notes or the description of it name any."""
+    return {"columns": about["columns"]} if about.get("columns") else {}
+
+
 def note_training() -> Json:
     """Return the time and the versions, as notes of a model that was just trained."""
     versions = {"setrnn": __version__, "python": platform.python_version()}

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setrnn import __version__
-from setrnn.data.disk import private_folder
+from setrnn.data.cache import list_columns
+from setrnn.data.disk import private_folder, recovered
 from setrnn.errors import ConfigError, MissingExtraError, ModelError, printable
 from setrnn.models.folder import (
     CONFIG,
@@ -81,6 +82,12 @@ def open_place(place: str | Path) -> Iterator[Path]:
         return
     with _name_in_errors(place, folder := download(place)):
         yield folder
+
+
+def read_columns(place: str | Path) -> dict[str, str]:
+    """Return the columns that a model was trained from, without reading the model."""
+    with open_place(place) as folder:
+        return list_columns(read_description(recovered(folder))["notes"].get("columns"))
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from setrnn.data.cache import list_columns
 from setrnn.data.example import KnownLabels
 from setrnn.errors import ConfigError, SetRNNError, nearest_name
 from setrnn.models.folder import read_version
@@ -65,6 +66,7 @@ class ServedModel:
             data=None if data is None else str(data),
             keeps_closed=None if tagger.hierarchy is None else tagger.keeps_closed,
             warnings=tagger.warnings,
+            columns=list_columns(tagger.notes.get("columns")),
         )
 
     def list_labels(self, prefix: str, limit: int) -> LabelsAnswer:

@@ -199,6 +199,7 @@ class ModelCard(AnsweringModel):
     `label_target` is the accuracy of the labels that are accepted by themselves; null: none are.
     `keeps_closed` says whether predicted labels bring their ancestors; null without a hierarchy.
     `warnings` are those of its training, such as that it has learned little.
+    `columns` are those of the training data, by the options that name them: {"text_field": ...}.
     """
 
     n_labels: int
@@ -211,6 +212,7 @@ class ModelCard(AnsweringModel):
     data: str | None
     keeps_closed: bool | None
     warnings: tuple[str, ...]
+    columns: dict[str, str]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from setrnn.data.ragged import Ragged
-from setrnn.data.text.joint import split_rows
+from setrnn.data.text.subwords import split_rows
 from setrnn.systems.candidates import Ints
 
 MAX_BYTES = 2**28  # of what is kept per batch of documents, besides log-odds

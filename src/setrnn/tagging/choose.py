@@ -22,6 +22,7 @@ import scipy  # scipy.sparse is imported where it is first used
 from setrnn.data.cache import Source, read_source
 from setrnn.data.example import Example, hash_texts
 from setrnn.data.read import BadRows, choose_split
+from setrnn.data.read.delimited import Dialect
 from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError
 from setrnn.progress import OnProgress, count_up, ignore_progress, log
@@ -135,14 +136,12 @@ def write_chosen(
     chosen: Iterable[ChosenDocument],
     path: str | Path,
     id_field: str = "id",
-    separator: str = ";",
-    *,
-    mark: bool = False,
+    dialect: Dialect = Dialect(),  # noqa: B008 - frozen
 ) -> None:
-    """Write chosen documents, whole or not at all: CSV or Parquet by the suffix, or JSON Lines.
+    """Write chosen documents, whole or not at all: a table by the suffix, or JSON Lines.
 
     A row has the fields of the document, then `predicted_labels`, `probability`, `expected_f1` and
-    `reason`. The other arguments are those of `write_table`.
+    `reason`.
 
     Example:
         >>> import tempfile
@@ -153,7 +152,7 @@ def write_chosen(
         '1,Rates rise,economy,0.4,0.5,the set has the probability 0.40'
     """
     rows = map(partial(_make_row, id_field=id_field), chosen)
-    write_rows(rows, path, separator, mark=mark)
+    write_rows(rows, path, dialect)
 
 
 def _make_row(chosen: ChosenDocument, id_field: str) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from setrnn.data.example import Example
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.prepared import Prepared
 from setrnn.data.read import BadRows
+from setrnn.data.read.delimited import Dialect
 from setrnn.data.text.alignment import read_text
 from setrnn.errors import ConfigError, DataError
 from setrnn.progress import OnProgress, count_up, ignore_progress, log
@@ -340,15 +341,12 @@ def write_doubts(
     doubtful: Iterable[DoubtfulDocument],
     path: str | Path,
     id_field: str = "id",
-    separator: str = ";",
-    *,
-    mark: bool = False,
+    dialect: Dialect = Dialect(),  # noqa: B008 - frozen
 ) -> None:
-    """Write doubtful documents, whole or not at all: CSV or Parquet by the suffix, or JSON Lines.
+    """Write doubtful documents, whole or not at all: a table by the suffix, or JSON Lines.
 
     A row has the fields of the document, then `score`, `probable_labels`, their `probability`,
-    `add`, `add_probabilities`, `remove`, `remove_probabilities` and `words`. The other arguments
-    are those of `write_table`.
+    `add`, `add_probabilities`, `remove`, `remove_probabilities` and `words`.
 
     Example:
         >>> import tempfile
@@ -358,7 +356,7 @@ def write_doubts(
         >>> file.read_text().splitlines()[1]
         '1,Rates rise,sport,0.9,,0.7,,,sport,0.9,'
     """
-    write_rows((_make_row(each, id_field) for each in doubtful), path, separator, mark=mark)
+    write_rows((_make_row(each, id_field) for each in doubtful), path, dialect)
 
 
 def _make_row(doubtful: DoubtfulDocument, id_field: str) -> dict[str, Any]:

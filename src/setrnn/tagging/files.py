@@ -31,15 +31,15 @@ from setrnn.config import check_same
 from setrnn.data.cache import Source
 from setrnn.data.disk import is_temporary, locked, seal_file, whole_file
 from setrnn.data.example import Example
-from setrnn.data.read import BadRows, Split, choose_split
-from setrnn.data.read.lines import has_mark
+from setrnn.data.read import BadRows, choose_split
+from setrnn.data.read.delimited import Dialect, DialectName, find_dialect
 from setrnn.data.read.write import write_table
 from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.models.hub import fix_place
 from setrnn.progress import OnProgress, count_up, ignore_progress, log
 from setrnn.systems.limits import Limits
-from setrnn.tagging.rows import check_separator, write_predictions
+from setrnn.tagging.rows import Columns, LabelColumns, check_table, write_predictions
 from setrnn.training.pool import starting_processes, stop_with_parent
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger
 
 RUN, MANIFEST = "run.json", "manifest.json"
-SUFFIXES = (".jsonl", ".csv", ".parquet")
+SUFFIXES = (".jsonl", ".csv", ".xlsx", ".parquet")
 PARTS = ".parts"  # follows the name of a file whose parts are not joined yet
 CHUNK_ROWS = 5000
 CHUNKS_PER_WORKER = 2  # that wait or are being tagged
@@ -87,8 +87,7 @@ class TagWork:
     limits: Limits
     calibrated: bool
     beam_width: int | None
-    id_field: str
-    separator: str
+    columns: Columns
 
     def load(self) -> Tagger:
         """Load the model; raise ConfigError if it is not the one that the run began with."""
@@ -100,8 +99,8 @@ class TagWork:
     def tag(self, tagger: Tagger, documents: Iterable[Example]) -> Iterator[Prediction]:
         """Tag documents with the model that `load` returned."""
         pairs = ((each.text, each.features) for each in documents)
-        limits, calibrated = self.limits, self.calibrated
-        return tagger.tag_stream(pairs, self.rule, self.top, limits, calibrated=calibrated)
+        how: dict[str, Any] = {"limits": self.limits, "calibrated": self.calibrated}
+        return self.columns.tag(tagger, pairs, rule=self.rule, top=self.top, **how)
 
     def settings(self) -> dict[str, Any]:
         """Return everything that determines the predictions, as JSON values."""
@@ -127,6 +126,8 @@ def predict_files(
     workers: int | None = None,
     ray: str | None = None,
     gpus_per_worker: float = 0.0,
+    csv_dialect: DialectName | None = None,
+    label_columns: LabelColumns | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> TaggedFiles:
     """Tag files by several workers, each document once; write a file or a folder of parts.
@@ -138,7 +139,7 @@ def predict_files(
     Args:
         model: a model folder; on a cluster, one that all nodes can read.
         data: files, globs or folders; with `ray`, also addresses such as "s3://bucket/in/".
-        out: a .jsonl, .csv or .parquet file; or a folder, whose parts are JSON Lines.
+        out: a .jsonl, .csv, .xlsx or .parquet file; or a folder, whose parts are JSON Lines.
         rule: the prediction rule; the model's own if None.
         top: how many sets to write per document.
         limits: limits on the predicted sets.
@@ -150,6 +151,10 @@ def predict_files(
         workers: the number of workers; by default one per core, or one per GPU.
         ray: the address of a Ray cluster; "auto" for that of this machine, "local" to start one.
         gpus_per_worker: the GPUs of each worker on a Ray cluster, which may be a fraction.
+        csv_dialect: "excel" for a byte order mark and the delimiter of the input, "plain" for
+            commas and no mark; by the input if None.
+        label_columns: what a column per label holds in a table, "binary" or "probability"; there is
+            none if None.
         on_progress: called with the progress.
     """
     for name, value in (("--workers", workers), ("--chunk-rows", chunk_rows)):
@@ -172,8 +177,7 @@ def predict_files(
     if beam_width is not None:
         tagger.with_beam_width(beam_width)
     tagger.resolve(rule, top, limits, calibrated)
-    if suffix == ".csv":
-        check_separator(tagger.labels.names, options.label_separator)
+    columns = Columns.of(tagger, out, options.id_field, label_columns)
     work = TagWork(
         model=fix_place(model),
         model_version=tagger.version,
@@ -183,8 +187,7 @@ def predict_files(
         limits=limits or Limits(),
         calibrated=calibrated,
         beam_width=beam_width,
-        id_field=options.id_field,
-        separator=options.label_separator,
+        columns=columns,
     )
     if ray is not None:
         if is_file:
@@ -195,6 +198,8 @@ def predict_files(
     target = Path(out)
     if target.resolve() in [file.resolve() for file in part.files]:
         raise ConfigError(f"{target} is an input. Choose another --out.")
+    dialect = find_dialect(part.files, options, csv_dialect)
+    check_table(target, tagger.labels.names, dialect.separator)
     folder = target.with_name(target.name + PARTS) if is_file else target
     with locked(target, wait=False, way_out=BUSY):
         inputs = [[str(file.absolute()), file.stat().st_size] for file in part.files]
@@ -207,7 +212,7 @@ def predict_files(
         files = parts.tag(batched(part.read(bad_rows), chunk_rows))
         names = tuple(file.name for file in files)
         if is_file:
-            _join(files, target, work.separator, part)
+            _join(files, target, dialect)
             for each in folder.iterdir():
                 if each.name != RUN:  # by which a second run knows what a killed one left
                     each.unlink()
@@ -351,7 +356,7 @@ def _start_worker(work: TagWork, numbers: SimpleQueue[int], n_gpus: int) -> None
 def _tag_part(file: Path, chunk: list[Example]) -> None:
     """Tag a chunk in a process of the pool: write its part, then its record."""
     found = _WORK.tag(_TAGGER, chunk)
-    write_predictions(chunk, found, file, _WORK.id_field, _WORK.separator)
+    write_predictions(chunk, found, file, _WORK.columns)
     record = {"n_rows": len(chunk), "documents": hash_documents(chunk)} | seal_file(file)
     _write_json(file.with_suffix(".json"), record)
 
@@ -364,7 +369,7 @@ def hash_documents(chunk: Iterable[Example]) -> str:
     return digest.hexdigest()
 
 
-def _join(files: Sequence[Path], target: Path, separator: str, part: Split) -> None:
+def _join(files: Sequence[Path], target: Path, dialect: Dialect) -> None:
     """Write the rows of all parts into one file, whole or not at all."""
     if target.suffix.lower() == ".jsonl":
         with whole_file(target) as stream:
@@ -376,7 +381,7 @@ def _join(files: Sequence[Path], target: Path, separator: str, part: Split) -> N
 
     batches = (batch for file in files for batch in pq.ParquetFile(file).iter_batches(1024))
     rows = (row for batch in batches for row in batch.to_pylist())
-    write_table(rows, target, separator, mark=any(map(has_mark, part.files)))
+    write_table(rows, target, dialect)
 
 
 def _read_record(file: Path) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from setrnn.tagging.files import (
     holds_other_files,
     read_run,
 )
-from setrnn.tagging.rows import COLUMNS, free_name, list_predicted
+from setrnn.tagging.rows import COLUMNS, free_name
 
 LOCAL, LOOPBACK = "local", "127.0.0.1"
 LOCAL_ONLY = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # if 0, Ray listens on the loopback interface only
@@ -254,8 +254,11 @@ class _BatchTagger:
                     raise DataError(f"Row {row}: {problem}"[:300]) from problem
                 problems[place] = str(problem)
         found = self._work.tag(self._tagger, examples)
+        columns = self._work.columns
         rows = [
-            {"notes": problems[place]} if place in problems else list_predicted(next(found))
+            {"notes": problems[place]}
+            if place in problems
+            else dict(columns.list_predicted(next(found)))
             for place in range(batch.num_rows)
         ]
         for name, kind in _column_types().items():

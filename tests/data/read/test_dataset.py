@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 
 import pytest
@@ -76,7 +77,7 @@ REFUSED = {
     "zzz": "does not exist. Check the name.",
     "no/train.jsonl": "there is no folder",
     "data.docx": ".jsonl, .jsonl.gz, .ndjson, .ndjson.gz, .csv",
-    "Films.XLS": "is a spreadsheet. Save its sheet as CSV",
+    "Films.XLS": "is a spreadsheet. Save its sheet as .xlsx or CSV",
     "sheets": "films.ods is a spreadsheet",
     "empty": "holds no documents: looked for train, valid and test with .jsonl",
     "nested": "train.jsonl is a folder",
@@ -286,3 +287,59 @@ def test_standard_input_without_documents_is_refused(content, reader, says):
 def test_standard_input_may_have_any_named_format():
     content = b"\xef\xbb\xbfid;text\n7;One, two\n"
     assert read_stdin(content, "csv") == [Example("7", "One, two")]
+
+
+ROWS = {"csv": "text,labels\na,x\nb,\nc, \nd,[]\n", "tsv": "text\tlabels\na\tx\nb\t\nc\t\nd\t[]\n"}
+ROWS["jsonl"] = "".join(
+    json.dumps({"text": text, "labels": labels}) + "\n"
+    for text, labels in (("a", ["x"]), ("b", None), ("c", None), ("d", []))
+)
+
+
+@pytest.mark.parametrize("suffix", ROWS)
+def test_rows_without_labels_stop_until_it_is_said_what_they_are(tmp_path, suffix):
+    file = tmp_path / f"train.{suffix}"
+    file.write_text(ROWS[suffix])
+    first = f"train.{suffix} line {2 if suffix == 'jsonl' else 3}"
+    with pytest.raises(DataError) as caught:
+        read(file, BadRows("skip"))
+    message = str(caught.value)
+    assert message.startswith(f"train.{suffix}: 2 of 4 rows have no labels, first {first}. ")
+    assert "--unlabelled-rows skip" in message
+    assert "--unlabelled-rows empty" in message
+    kept = [each.text for each in read(file, unlabelled_rows="empty")]
+    assert kept == ["a", "b", "c", "d"]
+    bad_rows = BadRows()
+    kept = [(each.text, each.labels) for each in read(file, bad_rows, unlabelled_rows="skip")]
+    assert kept == [("a", ("x",)), ("d", ())], "a list [] says that no label applies"
+    assert bad_rows.notes == [f"train.{suffix}: 2 rows without labels left out."]
+    assert len(read(file, require_labels=False)) == 4
+
+
+def test_rows_whose_labels_are_unknown_are_not_unlabelled(tmp_path):
+    file = tmp_path / "train.csv"
+    file.write_text("text,labels,unknown,complete\na,,x,\nb,,,no\n")
+    assert [each.is_incomplete for each in read(file)] == [True, True]
+
+
+def test_the_rows_of_all_files_are_counted(tmp_path):
+    for name in ("one.csv", "two.csv"):
+        (tmp_path / name).write_text("text,labels\na,x\nb,\n")
+    with pytest.raises(DataError, match=r"2 of 4 rows have no labels, first one\.csv line 3"):
+        read(tmp_path)
+    (tmp_path / "one.csv").write_text("text,labels\na,\n")
+    (tmp_path / "two.csv").unlink()
+    with pytest.raises(DataError, match="1 of 1 rows have no labels"):
+        read(tmp_path)
+
+
+def test_documents_with_the_same_text_are_merged_on_demand(tmp_path):
+    file = tmp_path / "train.csv"
+    rows = ["1,A late  goal,x,,f", "2,b,y,,", "3,a late goal,y;x,z,g", "4,,x,,", "5,,y,,"]
+    file.write_text("\n".join(["id,text,labels,unknown,features", *rows]))
+    bad_rows = BadRows()
+    first, *others = read(file, bad_rows, merge_duplicates=True)
+    assert first == Example("1", "A late  goal", ("x", "y"), ("f", "g"), unknown=("z",))
+    assert [each.id for each in others] == ["2", "4", "5"], "empty texts are not compared"
+    assert bad_rows.notes == ["train.csv: 1 document merged into others with the same text."]
+    assert len(read(file)) == len(read(file, merge_duplicates=True, require_labels=False)) == 5

@@ -10,8 +10,8 @@ import pytest
 
 from reading import check_bad_row, read, read_bytes
 from setrnn.data.example import Example
-from setrnn.data.read import BadRows, open_dataset
-from setrnn.data.read.delimited import DELIMITERS, N_CELLS, split_cell
+from setrnn.data.read import BadRows, ReadOptions, open_dataset
+from setrnn.data.read.delimited import DELIMITERS, N_CELLS, Dialect, find_dialect, split_cell
 from setrnn.errors import BadRowError, DataError
 
 HEADER = b"id,text,labels\n"
@@ -19,7 +19,7 @@ HEADER = b"id,text,labels\n"
 
 def test_rows_become_examples(tmp_path):
     content = (
-        b'text,more,labels,id,features\n"one, two\nthree ""four""",1,x; y,a,f;g\n\nplain,,,,\n'
+        b'text,more,labels,id,features\n"one, two\nthree ""four""",1,x; y,a,f;g\n\nplain,,[],,\n'
     )
     assert read_bytes(tmp_path, content) == [
         Example("a", 'one, two\nthree "four"', ("x", "y"), ("f", "g")),
@@ -37,6 +37,28 @@ def test_cells_may_be_longer_than_the_modules_first_limit(tmp_path):
 def test_the_separator_of_labels_can_be_chosen(tmp_path, separator):
     content = HEADER + f"a,t,x{separator}y\n".encode()
     assert read_bytes(tmp_path, content, label_separator=separator)[0].labels == ("x", "y")
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "expected"),
+    [
+        (b"id,text\na,b\n", None, Dialect()),
+        (b"id;text\na;b\n", None, Dialect(";", mark=True)),
+        (b"id;text\na;b\n", "plain", Dialect()),
+        (b"id,text\na,b\n", "excel", Dialect(mark=True)),
+        ("id,text\na,b\n".encode("utf-8-sig"), None, Dialect(mark=True)),
+        ("id\ttext\na\tb\n".encode("utf-16"), None, Dialect("\t", mark=True)),
+        (b"sep=|\nid|text\na|b\n", None, Dialect("|", mark=True)),
+    ],
+)
+def test_what_is_written_is_for_the_spreadsheet_of_the_input(tmp_path, content, name, expected):
+    file = tmp_path / "in.csv"
+    file.write_bytes(content)
+    assert find_dialect([file], ReadOptions(), name) == expected
+    cp1252 = ReadOptions(encoding="cp1252", label_separator="none")
+    assert find_dialect([file], cp1252).mark
+    assert find_dialect([file], cp1252).separator == ";", "cells of one label have none"
+    assert find_dialect([], ReadOptions()) == Dialect()
 
 
 BAD_ROWS = {
@@ -157,7 +179,7 @@ def test_another_separator_in_the_cells_stops_with_it(tmp_path, held, on_bad_row
     assert "4 labels, one per document" in message
     meant = held.strip()
     assert f"Did you mean --label-separator '{meant}'?" in message
-    labels = read_labels(tmp_path, cells, label_separator=meant)
+    labels = read_labels(tmp_path, cells, label_separator=meant, unlabelled_rows="empty")
     assert labels[0] == ("Dramas", "Comedies")
 
 
@@ -197,6 +219,10 @@ def test_a_large_file_stops_early(tmp_path):
         ("[draft]", ["[draft]"]),
         ("[1, 2]", ["[1, 2]"]),
         ("[" * 9000 + "]" * 9000, ["[" * 9000 + "]" * 9000]),
+        ("<c++><.net> ", ["c++", ".net"]),
+        ("<one>", ["one"]),
+        ("a<b><c>", ["a<b><c>"]),
+        ("<><b>", ["<><b>"]),
     ],
 )
 def test_a_list_in_a_cell_is_a_list(cell, labels):

@@ -77,7 +77,7 @@ BAD_ROWS = {
     "text null": (row(text=b"null"), "'text' must be a string, got null", 'Write ""'),
     "no labels": (b'{"text": "t"}', "'labels' is missing", "--labels-field"),
     "labels a string": (row(labels=b'"sport"'), "'labels' must be", 'got "sport". Write ["sport"]'),
-    "labels null": (row(labels=b"null"), "'labels' must be a list of strings", "or [] for none"),
+    "labels true": (row(labels=b"true"), "'labels' must be a list of strings", "or [] for none"),
     "labels numbers": (row(labels=b'["x", 3]'), "'labels' must be", "got 3 in it. Write each"),
     "label empty": (row(labels=b'["x", ""]'), "'labels' holds an empty string", "Remove it"),
     "features a string": (row(more=b', "features": "f"'), "'features' must be", 'Write ["f"]'),

@@ -30,6 +30,14 @@ def csv(folder, _):
     return folder
 
 
+def excel(folder, _):
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in ROW, {"id": "1", "text": "one", "labels": "x"}:
+        book.active.append(list(row) if row is ROW else list(row.values()))
+    book.save(folder / "train.xlsx")
+    return folder
+
+
 def aapd(folder, _):
     (folder / "text_train").write_text("one\n")
     (folder / "label_train").write_text("x\n")
@@ -60,6 +68,7 @@ def huggingface(_, monkeypatch):
 FIXTURES = {
     "jsonl": written(".jsonl"),
     "csv": csv,
+    "excel": excel,
     "parquet": written(".parquet"),
     "aapd": aapd,
     "rcv1": rcv1,

@@ -13,6 +13,7 @@ import pytest
 from reading import read
 from setrnn.data.example import Example
 from setrnn.data.read import write, write_examples
+from setrnn.data.read.delimited import Dialect
 from setrnn.data.read.write import neutralise, write_table
 from setrnn.errors import DataError
 
@@ -87,7 +88,7 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path, name, says):
 
 
 def test_csv_joins_lists_and_leaves_nothing_empty(tmp_path):
-    assert write_table(ROWS, tmp_path / "out.csv", "|") == 2
+    assert write_table(ROWS, tmp_path / "out.csv", Dialect(separator="|")) == 2
     first, second = cells(tmp_path / "out.csv")
     assert first == {
         "id": "1",

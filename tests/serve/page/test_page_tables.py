@@ -119,6 +119,7 @@ FILES = {
     "broken.csv": (b'text,labels\n"x"y,z\nd,e,f\ng\nh,i;;j\nk,l\n', {}),
     "lists.csv": (b'text,labels\na,"[\'x\', ""it\'s""]"\nb,"[""y; z""]"\nc,[]\n', {}),
     "one.csv": (b'text,labels\na,"x, y"\nb,"z, x"\n', {"label_separator": "none"}),
+    "tags.csv": (b"text,labels\na,<x><y>\nb,<x>\nc,a<b>\n", {}),
     "empty parts.csv": (b"text,labels\na,x; ;y;\nb,;\nc,\"['', 'z']\"\n", {}),
     "spaces.csv": (b'text,labels\na,"  x   y "\n', {"label_separator": " "}),
 }
@@ -152,7 +153,8 @@ def test_the_page_reads_tables_as_the_command_line_does(read_on_page, tmp_path):
     for (name, (content, options)), found in zip(FILES.items(), read_on_page(FILES), strict=True):
         (tmp_path / name).write_bytes(content)
         bad_rows = BadRows("skip")
-        dataset = open_dataset(tmp_path / name, ReadOptions(**options))
+        reading = ReadOptions(**options, unlabelled_rows="empty")
+        dataset = open_dataset(tmp_path / name, reading)
         documents = [
             [each.text, list(each.labels)] for each in dataset.require("train").read(bad_rows)
         ]
@@ -212,3 +214,20 @@ def test_a_table_is_exported_with_its_columns_and_no_formula_runs(tab, tmp_path)
     assert {"sport", "football"} <= set(rows[0].labels)
     assert "brand, new" in rows[2].labels
     assert rows[2].text == 'say "hi", you'
+
+
+def test_the_columns_of_the_training_data_are_chosen_where_the_file_has_them(tab):
+    kept = {"text_field": "title, note", "labels_field": "kind", "id_field": "nr"}
+    found = tab.evaluate(
+        """async (kept) => {
+            const { guessChoice } = await import("/page/table.js");
+            const choose = (header) => {
+                const { text, labels, id } = guessChoice({ header, rows: [] }, kept);
+                return [text, labels, id];
+            };
+            const other = ["id", "text", "note", "kind", "title", "nr"];
+            return [choose(other), choose(["text", "tags", "nr"])];
+        }""",
+        kept,
+    )
+    assert found == [[[4, 2], 3, 5], [[0], 1, 2]]

@@ -15,17 +15,18 @@ from pathlib import Path
 from typing import BinaryIO
 
 from setrnn.data.disk import private_folder
-from setrnn.data.example import Example, rename_labels
+from setrnn.data.example import Example, rename_labels, text_hash
 from setrnn.data.prepared import is_prepared
-from setrnn.data.read import corpora, delimited, huggingface, jsonl, label_studio, parquet
+from setrnn.data.read import corpora, delimited, excel, huggingface, jsonl, label_studio, parquet
 from setrnn.data.read.lines import decode, file_errors, file_stem, numbered_lines
 from setrnn.data.read.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split, read_rows
-from setrnn.errors import DataError, list_some, nearest_name, printable
+from setrnn.errors import DataError, count_of, list_some, nearest_name, printable
 
 # Each is tried on a file or folder, in this order.
 READERS: dict[str, Format] = {
     "jsonl": jsonl.FORMAT,
     "csv": delimited.FORMAT,
+    "excel": excel.FORMAT,
     "parquet": parquet.FORMAT,
     "aapd": corpora.AAPD,
     "rcv1": corpora.RCV1,
@@ -39,7 +40,7 @@ EMBEDDED = "newsroom"
 EMBEDDED_FOLDER = Path(__file__).parents[1] / EMBEDDED
 STDIN = "-"
 N_SHOWN = 5  # files in a note
-SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")  # which are saved as CSV first
+SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers")  # which are saved as CSV first
 
 
 @dataclass(frozen=True)
@@ -262,6 +263,26 @@ def join_splits(splits: Sequence[Split]) -> Split:
     return Split(files, lambda rows: chain.from_iterable(s.read(rows) for s in splits), notes)
 
 
+def _merge_duplicates(examples: Iterable[Example]) -> list[Example]:
+    """Return one document per text, the first, with the labels of all; keeps texts in memory.
+
+    Empty texts are not compared.
+    """
+    kept: dict[object, Example] = {}
+    for number, each in enumerate(examples):
+        key = text_hash(each.text) if each.text.strip() else number
+        if (first := kept.setdefault(key, each)) is not each:
+            labels = first.labels + each.labels
+            kept[key] = replace(
+                first,
+                labels=labels,
+                features=first.features + each.features,
+                unknown=tuple(u for u in first.unknown + each.unknown if u not in labels),
+                complete=first.complete and each.complete,
+            )
+    return list(kept.values())
+
+
 def _finish(split: Split, name: str, options: ReadOptions) -> Split:
     """Rename and close the labels of a split; raise DataError if it yields no document."""
     if split.files:
@@ -271,7 +292,7 @@ def _finish(split: Split, name: str, options: ReadOptions) -> Split:
     def read(bad_rows: BadRows) -> Iterator[Example]:
         for note in split.notes:
             bad_rows.note(note)
-        n_before, n_read = bad_rows.n_skipped, 0
+        n_before, n_read, n_blank = bad_rows.n_skipped, 0, -bad_rows.n_unlabelled
         examples = split.read(bad_rows)
         if (label_map := options.label_map) is not None:
             examples = (
@@ -280,11 +301,22 @@ def _finish(split: Split, name: str, options: ReadOptions) -> Split:
                 )
                 for each in examples
             )
+        if options.merge_duplicates and options.require_labels:
+            every = list(examples)
+            merged = _merge_duplicates(every)
+            if n_fewer := len(every) - len(merged):
+                texts = count_of(n_fewer, "document")
+                bad_rows.note(f"{name}: {texts} merged into others with the same text.")
+            examples = iter(merged)
         if options.hierarchy is not None:
             examples = options.hierarchy.close_examples(examples)
         for example in examples:
             n_read += 1
             yield example
+        if (n_blank := n_blank + bad_rows.n_unlabelled) and options.unlabelled_rows == "stop":
+            raise _unlabelled(name, n_blank, n_blank + n_read, bad_rows.first_unlabelled)
+        if n_blank:
+            bad_rows.note(f"{name}: {count_of(n_blank, 'row')} without labels left out.")
         if n_read:
             return
         if not (n_bad := bad_rows.n_skipped - n_before):
@@ -297,14 +329,22 @@ def _finish(split: Split, name: str, options: ReadOptions) -> Split:
     return replace(split, read=read)
 
 
+def _unlabelled(name: str, n_blank: int, n_rows: int, first: str) -> DataError:
+    return DataError(
+        f"{name}: {n_blank:,} of {n_rows:,} rows have no labels, first {printable(first)}. If "
+        "they are not labelled yet, leave them out with --unlabelled-rows skip; if no label "
+        "applies to them, give --unlabelled-rows empty."
+    )
+
+
 def _nothing_found(path: Path, reader: str | None) -> DataError:
     if reader:
         return DataError(f"{path} holds nothing in the format '{reader}'. Leave out --format.")
     files = [path] if path.is_file() else sorted(path.iterdir())
     if sheet := next((file for file in files if file.suffix.lower() in SPREADSHEETS), None):
         return DataError(
-            f"{sheet} is a spreadsheet. Save its sheet as CSV and give that file: File > Save As > "
-            "CSV UTF-8 (Excel) or Text CSV (LibreOffice)."
+            f"{sheet} is a spreadsheet. Save its sheet as .xlsx or CSV and give that file: File > "
+            "Save As."
         )
     if path.is_file():
         with_suffix = {name: each.suffixes for name, each in READERS.items() if each.suffixes}

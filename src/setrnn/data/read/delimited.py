@@ -5,15 +5,23 @@ from __future__ import annotations
 import ast
 import csv
 import re
+import zipfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from setrnn.data.example import Example
-from setrnn.data.read.lines import RowProblem, check_length, decode, file_stem, numbered_lines
+from setrnn.data.read.lines import (
+    RowProblem,
+    check_length,
+    decode,
+    file_stem,
+    has_mark,
+    numbered_lines,
+)
 from setrnn.data.read.reader import (
     BadRows,
     Format,
@@ -32,20 +40,47 @@ SEPARATORS = (",", "|", ";", "\t", "\n")  # that files use
 MAX_LIST = 100_000  # characters
 MIN_SHARE = 0.3  # of the cells with a separator, if splitting them does not give fewer labels
 
+_TAGS = re.compile(r"\s*(?:<[^<>]+>)+\s*")
 _SPREADSHEET_HINT = re.compile(r'"?sep=(.)"?\s*\Z', re.IGNORECASE)
 
 # The first line of each row, and the cells of the row or what is wrong with it.
 Rows: TypeAlias = Iterator[tuple[int, "list[str] | RowProblem"]]
+DialectName: TypeAlias = Literal["excel", "plain"]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV file is written.
+
+    Attributes:
+        delimiter: what separates cells.
+        separator: what separates labels in a cell.
+        mark: whether the file begins with a byte order mark, which spreadsheets look for.
+
+    Example:
+        >>> Dialect(delimiter=";").separator
+        ';'
+    """
+
+    delimiter: str = ","
+    separator: str = ";"
+    mark: bool = False
 
 
 def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:
     """Stream the documents of one file."""
-    rows = read_cells(path, options)
+    return read_table(read_cells(path, options), path, options, bad_rows, "line")
+
+
+def read_table(
+    rows: Rows, path: Path, options: ReadOptions, bad_rows: BadRows, counted: str
+) -> Iterator[Example]:
+    """Stream the documents of a table, the header first; `counted` is "line" or "row"."""
     line, cells = next(rows, (0, None))
     if cells is None:
         return
     if isinstance(cells, RowProblem):
-        raise DataError(f"{path} line {line}: the header {cells}")
+        raise DataError(f"{path} {counted} {line}: the header {cells}")
     header = [cell.strip() for cell in cells]
     check_columns(path, options, header)
     first = list(islice(rows, N_CELLS))
@@ -68,11 +103,13 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
         values: dict[str, object] = dict(row)
         for name in list_fields:
             values[name] = split_cell(row[name], options.label_separator)
+        if not row.get(options.labels_field, "").strip():
+            values[options.labels_field] = None  # which a list [] is not
         values[options.id_field] = row.get(options.id_field) or None
         example = make(values, number)
         return replace(example, columns=row) if options.keep_columns else example
 
-    yield from read_rows(chain(first, rows), make_from_cells, bad_rows, f"{path.name} line")
+    yield from read_rows(chain(first, rows), make_from_cells, bad_rows, f"{path.name} {counted}")
 
 
 def read_cells(path: Path, options: ReadOptions) -> Rows:
@@ -179,13 +216,14 @@ def find_delimiter(lines: Sequence[str], wanted: Collection[str], usual: str = "
 def split_cell(cell: str, separator: str) -> list[str]:
     """Return the parts of a cell, without spaces around them; empty parts are left out.
 
-    A cell that is a list of strings, as JSON and Python write it, is that list.
+    A cell that is a list of strings, as JSON and Python write it, is that list, and so is one that
+    has tags alone: `<a><b>`.
 
     Example:
         >>> split_cell("Dramas, Comedies", ","), split_cell("Home, Garden", "none")
         (['Dramas', 'Comedies'], ['Home, Garden'])
-        >>> split_cell("['Dramas', 'Comedies']", ";"), split_cell("Dramas;", ";")
-        (['Dramas', 'Comedies'], ['Dramas'])
+        >>> split_cell("['Dramas', 'Comedies']", ";"), split_cell("<Dramas><Comedies>", ";")
+        (['Dramas', 'Comedies'], ['Dramas', 'Comedies'])
     """
     if separator == ONE_LABEL:
         parts = [cell]
@@ -196,13 +234,31 @@ def split_cell(cell: str, separator: str) -> list[str]:
     return [stripped for part in parts if (stripped := part.strip())]
 
 
-def joining_separator(separator: str) -> str:
-    """Return the separator to join labels by: a semicolon if the cells of the input have none."""
-    return ";" if separator == ONE_LABEL else separator
+def find_dialect(
+    files: Collection[Path], options: ReadOptions, name: DialectName | None = None
+) -> Dialect:
+    """Return how to write a CSV file for people who have these files.
+
+    That is as they are, for a spreadsheet: with a byte order mark, and the delimiter of the first
+    table among them. Without a name, plain if all are UTF-8 without a mark, with commas, and none
+    is a workbook of Excel.
+    """
+    separator = ";" if options.label_separator == ONE_LABEL else options.label_separator
+    if name == "plain":
+        return Dialect(separator=separator)
+    delimiter, is_text = ",", not any(map(zipfile.is_zipfile, files))  # a workbook is one
+    if table := next(filter(FORMAT.fits, files), None):
+        lines = islice(numbered_lines(table, options.max_row_bytes, options.encoding), N_LINES)
+        delimiter, _ = choose_delimiter([line for _, line in lines], table, options)
+    is_plain = is_text and delimiter == "," and options.encoding is None
+    is_plain = is_plain and not any(map(has_mark, files))
+    return Dialect(delimiter, separator, mark=name == "excel" or not is_plain)
 
 
 def _read_list(cell: str) -> list[str] | None:
-    """Return the strings of a list as JSON or Python write it; None for any other cell."""
+    """Return the strings of a list as JSON or Python write it, or of tags; None for other cells."""
+    if _TAGS.fullmatch(cell):
+        return cell.strip()[1:-1].split("><")
     if cell[:1] != "[" or cell[-1:] != "]" or len(cell) > MAX_LIST:
         return None
     try:

@@ -27,6 +27,10 @@ class RowProblem(Exception):  # noqa: N818 - not an error yet: the reader adds t
     """What is wrong with a row, and how to correct it; the reader adds the place."""
 
 
+class Unlabelled(RowProblem):
+    """A row that has no labels, and does not say that none applies."""
+
+
 def numbered_lines(
     path: Path, max_bytes: int, encoding: str | None = None
 ) -> Iterator[tuple[int, bytes]]:

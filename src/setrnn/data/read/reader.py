@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from setrnn.data.example import Example, KnownLabels, rename_labels
 from setrnn.data.hierarchy import Hierarchy
-from setrnn.data.read.lines import RowProblem, check_characters, check_length
+from setrnn.data.read.lines import RowProblem, Unlabelled, check_characters, check_length
 from setrnn.errors import (
     MOST_NAMES,
     BadRowError,
@@ -34,8 +34,12 @@ SPLIT_NAMES = {
     "test": "test",
 }
 OnBadRow = Literal["stop", "skip"]
+UnlabelledRows = Literal["stop", "skip", "empty"]
 # The fields that say which labels are not known, and whether all others that are not given are.
 UNKNOWN, COMPLETE = "unknown", "complete"
+# The options that name columns, and the file of a split folder that keeps them.
+COLUMNS = ("text_field", "labels_field", "id_field", "features_field", "label_separator")
+COLUMNS_FILE = "columns.json"
 
 # What such columns are often called.
 USUAL_NAMES = {
@@ -69,8 +73,13 @@ class ReadOptions:
         hierarchy: the parents of labels; it may close the labels of documents. None if there is
             none.
         keep_columns: whether examples keep all columns of their rows.
-        require_labels: whether a row without labels is a bad row.
+        require_labels: whether labels are read; a row without such a field is a bad row.
+        unlabelled_rows: what a row is whose cell of labels is empty, or null in JSON. "stop" raises
+            DataError when all are counted; "skip" leaves them out, as not labelled yet; "empty"
+            takes them as documents to which no label applies, as a list `[]` is always taken.
         max_row_bytes: longer rows are bad rows.
+        merge_duplicates: whether documents with the same text become one, with the labels of all.
+        sheet: the sheet of a workbook; the first if None.
         present_field: the field of labels known to be right; None if there is none.
         absent_field: the field of labels known to be wrong; None if there is none.
         check_known: raises DataError if a row's known labels cannot be used; the row is then a
@@ -91,7 +100,10 @@ class ReadOptions:
     hierarchy: Hierarchy | None = None
     keep_columns: bool = False
     require_labels: bool = True
+    unlabelled_rows: UnlabelledRows = "stop"
     max_row_bytes: int = 10_000_000
+    merge_duplicates: bool = False
+    sheet: str | None = None
     present_field: str | None = None
     absent_field: str | None = None
     check_known: Callable[[KnownLabels], None] | None = None
@@ -150,6 +162,8 @@ class BadRows:
     on_bad_row: OnBadRow = "stop"
     n_skipped: int = 0
     first: list[str] = field(default_factory=list)  # at most five messages
+    n_unlabelled: int = 0
+    first_unlabelled: str = ""  # where it is
     notes: list[str] = field(default_factory=list)  # what else a user should know of the reading
 
     def add(self, place: str, problem: object) -> None:
@@ -264,6 +278,10 @@ def read_rows(
             if isinstance(row, RowProblem):
                 raise row
             example = make(row, number)
+        except Unlabelled:
+            bad_rows.first_unlabelled = bad_rows.first_unlabelled or f"{place} {number}"
+            bad_rows.n_unlabelled += 1
+            continue
         except RowProblem as problem:
             bad_rows.add(f"{place} {number}", problem)
             continue
@@ -289,9 +307,12 @@ def example_maker(options: ReadOptions, stem: str) -> Callable[[Mapping[str, Any
         if not options.require_labels:
             labels = _strings_or_none(row, labels_field)
         elif labels_field in row:
-            labels = strings(labels_field, row[labels_field])
+            labels = _strings_or_none(row, labels_field)
             unknown = _strings_or_none(row, UNKNOWN)
             is_complete = _is_complete(row.get(COMPLETE))
+            is_said = row[labels_field] is not None or unknown or not is_complete
+            if not is_said and options.unlabelled_rows != "empty":
+                raise Unlabelled("has no labels.")
         else:
             raise _missing(row, labels_field, "Add it ([] for none)", "--labels-field")
         features = _strings_or_none(row, features_field)

@@ -15,8 +15,10 @@ from typing import Any, BinaryIO, TypeAlias
 
 from setrnn.data.disk import explain_failed_write, whole_file, whole_folder
 from setrnn.data.example import Example
-from setrnn.data.read.delimited import joining_separator
+from setrnn.data.read.delimited import Dialect
+from setrnn.data.read.excel import SUFFIX, write_sheet
 from setrnn.data.read.label_studio import make_tasks, write_tasks
+from setrnn.data.read.reader import COLUMNS_FILE
 from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError, shown
 
@@ -60,9 +62,14 @@ def write_examples(examples: Iterable[Example], path: str | Path) -> int:
 
 
 def write_folder(
-    splits: Mapping[str, Iterable[Example]], folder: str | Path, suffix: str = ".jsonl"
+    splits: Mapping[str, Iterable[Example]],
+    folder: str | Path,
+    suffix: str = ".jsonl",
+    columns: Mapping[str, str] | None = None,
 ) -> dict[str, int]:
     """Stream splits into a new folder, one file per split; return the number of documents of each.
+
+    The columns are those of the data that they were read from: `Source.columns` finds them there.
 
     Example:
         >>> import tempfile
@@ -76,6 +83,8 @@ def write_folder(
     if folder.exists():
         raise DataError(f"{folder} exists already. Remove it, or name another folder.")
     with whole_folder(folder) as temporary:
+        if columns:
+            (temporary / COLUMNS_FILE).write_text(json.dumps(columns), encoding="utf-8")
         return {
             name: write_examples(examples, temporary / f"{name}{suffix}")
             for name, examples in splits.items()
@@ -122,14 +131,16 @@ WRITERS: dict[str, Callable[[Iterable[Example], BinaryIO], int]] = {
 
 
 def write_table(
-    rows: Iterable[Row], path: str | Path, separator: str = ";", *, mark: bool = False
+    rows: Iterable[Row],
+    path: str | Path,
+    dialect: Dialect = Dialect(),  # noqa: B008 - frozen
 ) -> int:
-    """Write rows as CSV or Parquet by the suffix of the file; return their number.
+    """Write rows as CSV, Excel or Parquet by the suffix of the file; return their number.
 
     Rows may have different columns. In CSV, lists of strings or numbers are joined by the
     separator, other values that are not plain are JSON, and what a spreadsheet would run as a
-    formula begins with an apostrophe; with `mark`, the file begins with a byte order mark, which
-    spreadsheets look for. Parquet keeps lists and numbers.
+    formula begins with an apostrophe. Excel gets numbers and the same texts, none of which is a
+    formula. Parquet keeps lists and numbers.
 
     Example:
         >>> import tempfile
@@ -153,14 +164,21 @@ def write_table(
         if path.suffix.lower() == ".parquet":
             types = _find_types(_read_spool(spool), names)
             return _write_parquet(_read_spool(spool), types, stream)
-        stream.write(codecs.BOM_UTF8 if mark else b"")
-        _write_csv(_read_spool(spool), names, stream, joining_separator(separator))
+        if path.suffix.lower() == SUFFIX:
+            table = (
+                [_plain(row.get(name), dialect.separator) for name in names]
+                for row in _read_spool(spool)
+            )
+            write_sheet(table, list(names), stream)
+            return n_rows
+        stream.write(codecs.BOM_UTF8 if dialect.mark else b"")
+        _write_csv(_read_spool(spool), names, stream, dialect)
     return n_rows
 
 
 def is_table(path: str | Path) -> bool:
     """Return whether `write_table` writes files of this suffix."""
-    return Path(path).suffix.lower() in (".csv", ".parquet")
+    return Path(path).suffix.lower() in (".csv", SUFFIX, ".parquet")
 
 
 def neutralise(cell: str) -> str:
@@ -193,15 +211,24 @@ def _read_spool(spool: BinaryIO) -> Iterator[dict[str, Any]]:
     return (json.loads(line, parse_constant=lambda _: None) for line in spool)
 
 
-def _write_csv(rows: Iterable[Row], names: Iterable[str], stream: BinaryIO, separator: str) -> None:
+def _write_csv(
+    rows: Iterable[Row], names: Iterable[str], stream: BinaryIO, dialect: Dialect
+) -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
     try:
-        writer = csv.writer(text)  # with \r\n at the ends, so that a lone \r is quoted too
+        # With \r\n at the ends, so that a lone \r is quoted too.
+        writer = csv.writer(text, delimiter=dialect.delimiter)
         writer.writerow(map(neutralise, names))
         for row in rows:
-            writer.writerow(neutralise(_cell(row.get(name), separator)) for name in names)
+            cells = (_cell(row.get(name), dialect.separator) for name in names)
+            writer.writerow(map(neutralise, cells))
     finally:
         text.detach()
+
+
+def _plain(value: Any, separator: str) -> Any:  # noqa: ANN401
+    is_small = isinstance(value, float) or (isinstance(value, int) and abs(value) < 10**15)
+    return value if is_small else _cell(value, separator) or None
 
 
 def _cell(value: Any, separator: str) -> str:  # noqa: ANN401

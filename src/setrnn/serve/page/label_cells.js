@@ -3,11 +3,12 @@
 export const ONE_LABEL = "none"; // as a separator: each cell is one label
 const SEPARATORS = ["\t", "\n", ",", ";", "|"]; // that files use; of equally good ones, the first
 const N_LOOKED_AT = 1000; // cells
+const TAGS = /^\s*(?:<[^<>]+>)+\s*$/;
 const LEAST_SHARE = 0.3; // of the cells with a separator, if splitting them does not give fewer labels
 const IN_LIST = /\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\s*(,|$)/y; // a string in a list
 
 // Return the parts of a cell, without spaces around them and without empty ones. A cell that is a
-// list of strings, as JSON and Python write it, is that list.
+// list of strings, as JSON and Python write it, is that list, and so are tags alone: <a><b>.
 export function splitCell(cell = "", separator) {
   if (separator === ONE_LABEL) return filled([cell]);
   return readList(cell) ?? filled(cell.split(separator === " " ? /\s+/ : separator));
@@ -16,6 +17,7 @@ export function splitCell(cell = "", separator) {
 const filled = (parts) => parts.map((part) => part.trim()).filter(Boolean);
 
 export function readList(cell) {
+  if (TAGS.test(cell)) return filled(cell.trim().slice(1, -1).split("><"));
   if (!cell.startsWith("[") || !cell.endsWith("]")) return null;
   try {
     const values = JSON.parse(cell);

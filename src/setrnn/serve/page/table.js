@@ -41,15 +41,18 @@ function columnOf(table, role) {
   return NAMES[role].map((name) => names.indexOf(name)).find((column) => column >= 0) ?? NO_COLUMN;
 }
 
-// Choose columns by their names, and the longest texts if no name says text.
-export function guessChoice(table) {
-  const named = columnOf(table, "text");
-  const labels = columnOf(table, "labels");
+// Choose the columns that the model was trained from (`kept`), or else by their names, and the
+// longest texts if no name says text.
+export function guessChoice(table, kept = {}) {
+  const find = (role) => (kept[`${role}_field`] ?? "").split(",").map((each) => table.header.indexOf(each.trim()));
+  const one = (role) => (find(role)[0] === NO_COLUMN ? columnOf(table, role) : find(role)[0]);
+  const [named, labels] = [columnOf(table, "text"), one("labels")];
+  const usual = [named === NO_COLUMN ? longestColumn(table) : named];
   return {
-    text: [named === NO_COLUMN ? longestColumn(table) : named],
+    text: find("text").includes(NO_COLUMN) ? usual : find("text"),
     labels,
-    id: columnOf(table, "id"),
-    features: columnOf(table, "features"),
+    id: one("id"),
+    features: one("features"),
     separator: guessSeparator(table, labels),
   };
 }

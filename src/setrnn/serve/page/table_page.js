@@ -5,6 +5,7 @@ import { at, count, make, named, number, say } from "./elements.js";
 import { ONE_LABEL } from "./label_cells.js";
 import { leftOut } from "./queue_page.js";
 import { documentsOf, doubtAbout, guessChoice, guessSeparator, NO_COLUMN, tableOf } from "./table.js";
+import { server } from "./tagging.js";
 
 const N_SHOWN = 5; // documents of the preview
 const N_LABELS = 8; // named below it
@@ -57,7 +58,7 @@ export async function chooseColumns(file) {
 
 function read(found) {
   table = found;
-  choice = guessChoice(table);
+  choice = guessChoice(table, server.model?.columns);
   failure = "";
   fill("table-delimiter", Object.entries(DELIMITERS), table.delimiter);
   const unknown = table.isGuessed ? [["", "choose …"]] : [];

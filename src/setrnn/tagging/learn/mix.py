@@ -18,7 +18,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.text.subwords import join_encoders, join_rows, split_rows
 from setrnn.data.text.words import TextEncoder
 from setrnn.errors import ConfigError, DataError, list_some
-from setrnn.models.card import note_training
+from setrnn.models.card import note_columns, note_training
 from setrnn.models.folder import check_model_place
 from setrnn.progress import OnProgress, ignore_progress, log
 from setrnn.systems.candidates import Floats, Ints
@@ -192,7 +192,8 @@ def _round(weights: Floats) -> list[float]:
 
 def _note_data(members: Sequence[Tagger]) -> dict[str, Any]:
     n_documents = max(each.notes.get("n_documents", 0) for each in members)
-    return {"data": members[0].notes.get("data"), "n_documents": n_documents, **note_training()}
+    of_data = {"data": members[0].notes.get("data"), **note_columns(members[0].notes)}
+    return {**of_data, "n_documents": n_documents, **note_training()}
 
 
 def _open(models: Sequence[str | Path | Tagger], device: str) -> dict[str, Tagger]:

@@ -19,7 +19,7 @@ from setrnn.errors import ConfigError, StoppedError
 from setrnn.methods import Method, find_method
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES, is_better
 from setrnn.model.devices import find_device
-from setrnn.models.card import note_training
+from setrnn.models.card import note_columns, note_training
 from setrnn.models.folder import check_model_place
 from setrnn.progress import OnProgress, ignore_progress, log
 from setrnn.systems.rules import rule_for
@@ -237,6 +237,7 @@ def train_uncalibrated(
     notes = {
         "data": prepared.name,
         "n_documents": prepared.description["n_documents"]["train"],
+        **note_columns(prepared.description),
         **note_training(),
         "training_seconds": round(time.perf_counter() - start, 2),
         **trained.notes,

@@ -26,6 +26,7 @@ from setrnn.errors import ConfigError
 from setrnn.methods import find_method
 from setrnn.metrics import evaluate_label_sets
 from setrnn.model.network import grow_weights
+from setrnn.models.card import note_columns
 from setrnn.models.folder import check_model_place
 from setrnn.progress import OnProgress, count_up, ignore_progress, log, name_reports
 from setrnn.systems.mixture import MixtureSystem
@@ -135,6 +136,7 @@ def update(
         tagger = further.update_mixture() if before.members else further.update_one()
         tagger = replace(tagger, rule=before.rule)
         after = _measure(tagger, measured, labels, on_progress)
+        tagger.notes.update(note_columns(before.notes))
         tagger.notes[UPDATED] = {
             "from": name,
             "from_data": before.notes.get("data"),
