@@ -18,7 +18,7 @@ def table(small_examples, tmp_path, monkeypatch):
     first = set(examples[0].labels)
     other = next(each.labels[0] for each in examples if not first & {*each.labels})
     wrong = (other, *examples[0].labels[1:])
-    rows = [(each.id, each.text, "|".join(each.labels), "ab") for each in examples]
+    rows = [(each.id, each.text, "|".join(each.labels) or "[]", "ab") for each in examples]
     rows[0] = (examples[0].id, examples[0].text, "|".join(wrong), "ab")
     with Path("news.csv").open("w", encoding="utf-8-sig", newline="") as stream:
         csv.writer(stream, delimiter=";").writerows([COLUMNS, *rows])
@@ -30,7 +30,7 @@ HOW = ["--id-field", "nr", "--labels-field", "tags", "--label-separator", "|"]
 
 def read_table(name):
     with Path(name).open(encoding="utf-8-sig", newline="") as stream:
-        return list(csv.DictReader(stream))
+        return list(csv.DictReader(stream, delimiter=";"))
 
 
 def test_all_documents_are_written_with_their_columns_in_order_of_suspicion(table, setrnn):
