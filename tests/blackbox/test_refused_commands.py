@@ -46,7 +46,7 @@ REFUSED = {
     f"{EXPLAIN} --top 0": "top must be",
     f"{EXPLAIN} --rule sett": "Did you mean 'set'?",
     f"{EXPLAIN} --label footbal": "Did you mean 'football'?",
-    f"{EXPLAIN} --label football --rule set": "Leave out the rule, or the labels",
+    f"{EXPLAIN} --label football --rule set": "Leave them out, or the labels",
     f"{EXPLAIN} --label football --no-label": "--no-label means the empty set",
     f"{CALIBRATE} --target-accuracy 1.5": "must lie between 0 and 1, got 1.5",
     f"{CALIBRATE} --confidence 1": "The confidence must lie between 0 and 1",

@@ -55,6 +55,7 @@ NOT_BROKEN = {
     "data info": "prints; its --json is written as that of evaluate",
     "demo": "runs other commands",
     "serve": "writes nothing; see test_service.py",
+    "cache": "removes what can be made again, each folder whole",
 }
 
 

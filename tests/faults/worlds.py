@@ -80,6 +80,8 @@ def snapshot(world):
     found = {}
     for file in sorted(world.rglob("*")):
         path = file.relative_to(world).as_posix()
+        if "torchinductor_" in path:  # torch makes this folder when it likes
+            continue
         if file.is_dir():
             found[f"{path}/"] = ""
         else:

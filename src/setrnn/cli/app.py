@@ -50,7 +50,9 @@ HELP_ALL = "--help-all"
 RARE = {
     *("features_field", "label_map", "encoding", "reader", "on_bad_row"),  # of data
     *("hierarchy", "close_labels", "write_label_map", "split", "allow_training_documents"),
-    *("min_labels", "only_seen", "require", "forbid", "free", "closed"),  # of sets
+    *("sheet", "unlabelled_rows", "merge_duplicates", "write_groups"),
+    *("csv_dialect", "label_columns"),  # of tables
+    *("min_labels", "only_seen", "require", "forbid", "free", "closed", "groups"),  # of sets
     *("beam_width", "raw", "present_field", "absent_field", "confidence"),
     *("no_valid", "preset", "config", "jobs", "keep_run", "add"),  # of training
     *("ray", "gpus_per_worker", "gpus_per_run", "chunk_rows"),  # of clusters

@@ -141,10 +141,12 @@ def locked(target: Path, wait: bool = True, way_out: str = "") -> Iterator[None]
     lock = FileLock(file, timeout=0, thread_local=False)
     with explain_failed_write(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()  # where no file can be made, the lock would seem to be held
         try:
             lock.acquire()
         except Timeout:
+            with suppress(FileExistsError):  # where no file can be made, it seems to be held
+                file.touch(exist_ok=False)
+                file.unlink()
             busy = f"{target} is being written by {_name_holder(file)}."
             if not wait:
                 raise BusyError(f"{busy}{way_out}") from None

@@ -118,9 +118,10 @@ def test_written_cells_keep_numbers_and_are_no_formulas(tmp_path):
 def test_predictions_are_written_as_a_workbook(setrnn, taggers, tmp_path):
     taggers["br"].save(tmp_path / "model")
     save(tmp_path / "in.xlsx", ("visible", [("nr", "text"), (7, "=late goal"), (8, "a storm")]))
+    how = ("--label-columns", "binary", "--overwrite")
     for more in ((), ("--workers", "1")):
         given = ("predict", tmp_path / "model", tmp_path / "in.xlsx", "--id-field", "nr", *more)
-        ended = setrnn(*given, "--out", tmp_path / "out.xlsx", "--label-columns", "binary")
+        ended = setrnn(*given, "--out", tmp_path / "out.xlsx", *how)
         assert ended.code == 0, ended.err
         rows = list(
             openpyxl.load_workbook(tmp_path / "out.xlsx").active.iter_rows(values_only=True)
