@@ -53,13 +53,13 @@ def test_a_model_is_the_same_at_every_place(place, hub, folder, tmp_path, monkey
         setrnn.push(folder, "other", private=True)
 
 
-@pytest.mark.parametrize("start", ["./", "../work/", "{}/"])
+@pytest.mark.parametrize("start", ["./", "../place/", "{}/"])
 def test_a_path_may_hold_what_begins_a_name_on_the_hub(
     start, folder, tmp_path, monkeypatch, setrnn
 ):
-    start = start.format(tmp_path / "work")
-    shutil.copytree(folder, tmp_path / "work/hub:a/b")
-    monkeypatch.chdir(tmp_path / "work")
+    start = start.format(tmp_path / "place")
+    shutil.copytree(folder, tmp_path / "place/hub:a/b")
+    monkeypatch.chdir(tmp_path / "place")
     place = f"{start}hub:a/b"
     assert setrnn("show", place).code == 0
     assert setrnn("predict", place, "--text", TEXT).code == 0

@@ -102,7 +102,10 @@ def read_groups(path: str | Path, encoding: str | None = None) -> tuple[Group, .
     rules: dict[str, tuple[str, str]] = {}
     for where, (label, group, rule, n) in _read_rows(path, GROUP_COLUMNS, encoding):
         if rule not in ("at most", "exactly") or not n.isdecimal():
-            raise DataError(f"{where}: {shown(rule)}, {shown(n)}. Write at most or exactly, and 1.")
+            raise DataError(
+                f"{where}: the rule must be 'at most' or 'exactly' and n a number, got "
+                f"{shown(rule)}, {shown(n)}. Write label,group,at most,1."
+            )
         if rules.setdefault(group, (rule, n)) != (rule, n):
             raise DataError(
                 f"{where}: group {shown(group)} has {rule} {n} here and {' '.join(rules[group])} "
