@@ -201,7 +201,7 @@ class TrainingSettings(Group, prefix="training."):
     average: float = number(0.999, 0, 0.999999)
     metric: str = one_of(*MEASURES)  # the measure that chooses the best epoch on the valid part
     # stop after this many epochs without improvement; 0 for never
-    patience: int = number(0, 0, 1_000_000)
+    patience: int = number(4, 0, 1_000_000)
     # the most valid documents measured per epoch
     valid_documents: int = number(5_000, 1, 1_000_000_000)
     precision: str = one_of("float32", "bfloat16")  # of products; weights stay in float32

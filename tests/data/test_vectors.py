@@ -154,6 +154,12 @@ class TestPairs:
         assert np.count_nonzero(counts) == 2
         assert counts[row_of(prepared, "storm"), row_of(prepared, "warning")] == 9
 
+    def test_a_label_is_as_long_as_any_other_however_frequent_it_is(self, prepared):
+        vectors = word_vectors(prepared, SMALL)
+        lengths = np.linalg.norm(vectors[prepared.encoder.n_tokens :], axis=1)
+        np.testing.assert_allclose(lengths, lengths[0], rtol=1e-4)
+        assert 0.3 < lengths[0] / np.linalg.norm(vectors, axis=1).mean() < 3
+
 
 def test_without_gensim_the_extra_is_named(prepared, monkeypatch):
     settings = settings_of("word2vec")

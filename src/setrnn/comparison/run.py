@@ -35,7 +35,7 @@ from setrnn.tagging.documents import prepared_batches
 from setrnn.tagging.evaluate import MIN_LOG_PROB, Evaluation, measure_rules
 from setrnn.tagging.learn.data import fit_to_data
 from setrnn.tagging.learn.mix import mix
-from setrnn.tagging.learn.train import train_prepared
+from setrnn.tagging.learn.train import TIME_IS_UP, train_prepared, why_ended
 from setrnn.tagging.tagger import Tagger, load
 from setrnn.training.start import Start, TrainOptions
 
@@ -109,9 +109,8 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
     speed = _prediction_speed(tagger, prepared)
     test, cases = _test_results(tagger, prepared, measured["test"])
     epochs, weights = tagger.notes.get("epochs", []), tagger.system.arrays().values()
-    training, is_gpu = task.config.training, tagger.system.device_name == "cuda"
-    is_short = 0 < len(epochs) < training.epochs
-    was_cut = task.budget is not None and is_short and training.patience == 0
+    is_gpu = tagger.system.device_name == "cuda"
+    was_cut = bool(epochs) and why_ended(tagger.notes, tagger.config) == TIME_IS_UP
     record = begin_record(task, settings_hash(prepared.description))
     return replace(
         record,

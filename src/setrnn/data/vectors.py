@@ -29,7 +29,7 @@ from setrnn.data.text.words import SPECIAL_TOKENS, UNKNOWN, split_words
 from setrnn.errors import ConfigError, DataError, MissingExtraError
 from setrnn.progress import OnProgress, ignore_progress, log, show_step
 
-FORMAT = 5  # raised when the same settings give other vectors
+FORMAT = 6  # raised when the same settings give other vectors
 DOCUMENTS_AT_ONCE = 5_000
 NAME_WEIGHT = 5  # the name of a label counts as much as this many documents
 
@@ -151,6 +151,11 @@ def _factorize(prepared: Prepared, settings: VectorSettings) -> Vectors:
         vectors[is_seen] = 0
         vectors[is_seen, :n_found] = found * (SPREAD / max(float(found.std()), 1e-12))
     vectors[0] = 0
+    # The longest vectors are those of frequent labels: a decoder, whose scores of labels are
+    # products with them, would have to unlearn that.
+    labels = vectors[prepared.encoder.n_tokens :]
+    lengths = np.linalg.norm(labels, axis=1, keepdims=True)
+    labels *= SPREAD * np.sqrt(settings.dimensions) / np.maximum(lengths, 1e-12)
     return vectors
 
 

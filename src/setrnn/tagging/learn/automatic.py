@@ -53,7 +53,12 @@ from setrnn.tagging.learn.planning import (
     measure_speed,
     time_prediction,
 )
-from setrnn.tagging.learn.train import train_uncalibrated, warn_if_nothing_learned
+from setrnn.tagging.learn.train import (
+    TIME_IS_UP,
+    train_uncalibrated,
+    warn_if_nothing_learned,
+    why_ended,
+)
 from setrnn.tagging.tagger import Tagger, load
 from setrnn.tagging.trust.calibrate import find_calibration
 from setrnn.training.pool import Job, run_jobs
@@ -352,7 +357,7 @@ class Automatic:
             or self.plan.learns_vectors is False
             or self.plan.n_mixed < self.planner.n_valid
             or any(each.is_short for each in self.plan.members.values())
-            or any(each.get("epochs_done") != each.get("epochs") for each in members)
+            or any(each.get("ended") == TIME_IS_UP for each in members)
         )
         return self._describe(mixture, members, self._list_hints(is_short))
 
@@ -438,6 +443,7 @@ def _describe_member(candidate: Candidate, tagger: Tagger) -> dict[str, Any]:
             "epochs": config.training.epochs,
             "valid_documents": config.training.valid_documents,
             "epochs_done": len(notes["epochs"]),
+            "ended": why_ended(notes, config),
             "best_epoch": notes["best_epoch"],
         }
     return {**described, "training_seconds": notes.get("training_seconds")}

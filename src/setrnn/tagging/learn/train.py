@@ -218,7 +218,7 @@ def train_prepared(
         tagger = tagger if out is None else _save(tagger, out, options)
         valid = open_documents(prepared, "valid")
         tagger = calibrate_or_warn(tagger, valid, out, before, options.on_progress)
-        is_kept = options.keep_run or _why_ended(tagger.notes, config) == TIME_IS_UP
+        is_kept = options.keep_run or why_ended(tagger.notes, config) == TIME_IS_UP
         if options.run_folder is not None and out is not None and not is_kept:
             remove_folder(options.run_folder)
         return tagger
@@ -315,12 +315,12 @@ def _note_best_epoch(notes: Mapping[str, Any], config: Config, options: TrainOpt
     best = notes.get("best_epoch")
     if not best:
         return
-    if why := _why_ended(notes, config):
+    if why := why_ended(notes, config):
         log.info(f"Stopped early, after epoch {len(notes['epochs'])}: {why}.")
     log.info(f"The model is that of epoch {best}, the best by {MEASURES[config.training.metric]}.")
 
 
-def _why_ended(notes: Mapping[str, Any], config: Config) -> str:
+def why_ended(notes: Mapping[str, Any], config: Config) -> str:
     """Return why the training of a network has ended before its last epoch, or nothing."""
     best, n_epochs = notes.get("best_epoch"), len(notes.get("epochs", ()))
     if n_epochs >= config.training.epochs:
