@@ -225,7 +225,6 @@ def measure_speed(
     method: Method, prepared: Prepared, config: Config, options: TrainOptions, seconds: float
 ) -> Speed:
     """Train a network on its first batches for some seconds, let it predict, and drop it."""
-    config = replace(config, model=replace(config.model, wide="off"))  # fitting br takes longer
     trainer = make_trainer(method, prepared, config, options)
     training = trainer.time_steps(seconds)
     system = find_system(method)(trainer.network.eval(), config, trainer.device)
