@@ -14,7 +14,7 @@ from typing import Any
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 SMALL = (  # a network that trains in seconds
     "vectors.source=none", "vectors.dimensions=32", "model.encoder_units=32",
-    "model.decoder_units=32", "model.decoder_layers=1", "model.wide=off", "search.beam_width=6",
+    "model.decoder_units=32", "model.decoder_layers=1", "search.beam_width=6",
     "training.epochs=3",
 )  # fmt: skip
 

@@ -24,7 +24,6 @@ SMALL_OVERRIDES = (
     "model.decoder_units=32",
     "model.decoder_layers=1",
     "model.dropout=0.1",
-    "model.wide=off",
     "search.beam_width=4",
     "training.epochs=5",
     "training.batch_size=32",

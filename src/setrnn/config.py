@@ -160,8 +160,6 @@ class ModelSettings(Group, prefix="model."):
     evidence: bool = True  # whether each label also attends to the words by itself
     # labels per document scored in full, if there are 8 times as many; 0: all
     shortlist: int = number(256, 0, 1_000_000)
-    # "on": start from the log-odds of br; "auto": below 3,000 documents
-    wide: str = one_of("auto", "on", "off")
     # of products over labels; "auto": as frequent as in training
     empty_sets: str = one_of("auto", "on", "off")
     max_labels: int = number(50, 1, 10_000)  # the most labels of a predicted set
@@ -329,7 +327,6 @@ PRESETS: dict[str, dict[str, Any]] = {
             "stop_vector": True,
             "repeats": True,
             "evidence": False,
-            "wide": "off",
             "empty_sets": "on",
             "max_labels": 50,
         },

@@ -130,9 +130,9 @@ def test_parts_of_a_batch_keep_all_that_is_known_of_their_documents():
     """Parts without the weights of unknown labels were trained as if these were absent."""
     lists = Ragged.from_lists([[4], [7], [8]])
     plain = make_batch(lists, lists, np.arange(3))
-    whole = replace(plain, log_odds=torch.rand(3, 9), log_weights=torch.rand(3, 9))
+    whole = replace(plain, log_weights=torch.rand(3, 9))
     parts = [whole.part(0, 2), whole.part(2, 3)]
-    for name in ("tokens", "lengths", "labels", "set_sizes", "log_odds", "log_weights"):
+    for name in ("tokens", "lengths", "labels", "set_sizes", "log_weights"):
         joined = torch.cat([getattr(part, name) for part in parts])
         assert torch.equal(joined, getattr(whole, name)), name
 

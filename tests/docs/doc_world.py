@@ -15,7 +15,6 @@ SMALL = {
         "encoder_units": 8,
         "decoder_units": 8,
         "decoder_layers": 1,
-        "wide": "off",
         "max_labels": 8,
     },
     "search": {"beam_width": 2},

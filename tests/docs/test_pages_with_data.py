@@ -30,7 +30,7 @@ from setrnn.training.loop import Trainer
 
 SMALL = {
     "vectors": {"source": "none", "dimensions": 8},
-    "model": {"encoder_units": 8, "decoder_units": 8, "wide": "off"},
+    "model": {"encoder_units": 8, "decoder_units": 8},
     "search": {"beam_width": 2},
     "training": {"epochs": 12, "batch_size": 32},
 }

@@ -19,7 +19,7 @@ from setrnn.training.run_folder import LAST
 
 PAGE = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
 BLOCK = re.search(r"<!-- run by tests/faults/test_torchrun.py -->\n((?:    .*\n)+)", PAGE)
-SETTINGS = [*TINY, "vectors.source=none", "model.wide=off", "training.epochs=40"]
+SETTINGS = [*TINY, "vectors.source=none", "training.epochs=40"]
 SETTINGS += ["training.checkpoint_minutes=5"]
 SECONDS = 120
 

@@ -1,6 +1,5 @@
 """A network that has grown says the same about what it knew."""
 
-from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +11,6 @@ from setrnn.data.batches import make_batch
 from setrnn.data.cache import Vocabulary, prepare
 from setrnn.data.example import Example
 from setrnn.methods import METHODS
-from setrnn.model.evidence import WideEvidence
 from setrnn.model.network import LABELS, WORDS, grow_weights, rebuild_network
 
 NEW = [
@@ -80,35 +78,6 @@ def test_larger_sets_than_before_are_possible(taggers, grown):
     assert torch.equal(sizes[-1], sizes[-4])
     n = len(tagger.labels)
     assert {name: rows.tolist() for name, rows in found.new_rows.items()}[LABELS] == [n]
-
-
-def test_wide_evidence_of_known_labels_stays(taggers, small_examples, small_prepared, tmp_path):
-    tagger = taggers["sigmoid"]
-    labels, n_tokens = tagger.labels, tagger.encoder.n_tokens
-    random = torch.Generator().manual_seed(0)
-    wide = WideEvidence(
-        {
-            "idf": torch.ones(n_tokens),
-            "pairs": torch.zeros(0, dtype=torch.long),
-            "offsets": torch.arange(n_tokens + 1),
-            "labels": torch.arange(n_tokens) % len(labels),
-            "weights": torch.randn(n_tokens, generator=random),
-            "intercepts": torch.randn(len(labels), generator=random),
-        }
-    )
-    network = deepcopy(tagger.system.network)
-    network.wide = wide
-    known = Vocabulary(tagger.encoder, labels, adds_words=False)
-    streams = {"train": partial(iter, NEW)}
-    text = small_prepared.text_settings
-    prepared = prepare(streams, tmp_path / "new", "news", text, {}, known=known)
-    found = grow_weights(network, "sigmoid", tagger.config.model, known, prepared)
-    grown_wide = rebuild_network(found.weights, tagger.config, "sigmoid").wide
-    tokens = torch.arange(3, 43).view(4, 10)
-    lengths = torch.full((4,), 10)
-    before, after = (each.log_odds(tokens, lengths) for each in (wide, grown_wide))
-    assert torch.allclose(before, after[:, : len(labels)])
-    assert torch.equal(after[:, -1], wide.intercepts.min().expand(4))
 
 
 def test_a_new_label_is_near_the_words_of_its_name(taggers, grown):

@@ -28,7 +28,6 @@ QUICK = {
     "model.decoder_layers": 1,
     "model.dropout": 0.0,
     "model.word_dropout": 0.0,
-    "model.wide": "off",
     "search.beam_width": 12,
     "training.epochs": 2,
     "training.learning_rate": 0.05,

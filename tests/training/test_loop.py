@@ -82,7 +82,7 @@ def test_vinyals_systems_start_from_a_trained_uniform_network(train, method):
     assert [row["objective"] for row in run.notes["epochs"]] == [own, own]
     slow = train("training.learning_rate=1e-12", method="vinyals-uniform")
     assert [row["loss"] for row in run.notes["first_epochs"]] == slow.losses
-    start = Start(first.weights, fits_wide=False)
+    start = Start(first.weights)
     started = train("training.learning_rate=1e-12", method=method, start=start)
     for name, weight in started.weights.items():
         torch.testing.assert_close(weight, first.weights[name], atol=1e-6, rtol=0)

@@ -41,7 +41,6 @@ def test_a_stopped_run_ends_with_the_same_bits(stop, train, never_stopped, after
         ("vinyals-sample", "seed=0"),
         ("sgm", "seed=0"),
         ("set-rnn", "training.average=0.9"),
-        ("sigmoid", "model.wide=on"),
     ],
 )
 def test_every_kind_of_state_is_restored(stop, train, method, setting):

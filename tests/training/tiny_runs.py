@@ -20,7 +20,6 @@ TINY = (
     "training.average=0",
     "model.encoder_units=8",
     "model.decoder_units=8",
-    "model.wide=off",
     "search.beam_width=3",
     "training.batch_size=8",
     "training.epochs=2",

@@ -35,7 +35,6 @@ class Batch:
     set_sizes: Tensor  # (N,) always on the CPU
     documents: Tensor | None = None  # (N,) the document of each set; None for one per document
     weights: Tensor | None = None  # (N,) the weight of each set; None for 1
-    log_odds: Tensor | None = None  # (B, L) of the labels, by a model that saw other documents
     # (B, L) see `Incomplete.log_weights`; None if all labels are known
     log_weights: Tensor | None = None
 
@@ -60,7 +59,6 @@ class Batch:
             set_sizes=self.set_sizes[sets.cpu() if isinstance(sets, Tensor) else sets],
             documents=documents,
             weights=None if self.weights is None else self.weights[sets],
-            log_odds=None if self.log_odds is None else self.log_odds[own],
             log_weights=None if self.log_weights is None else self.log_weights[own],
         )
 
@@ -112,8 +110,6 @@ class TrainingDocuments:
     tokens: Ragged
     labels: Ragged | None = None  # None if there are targets
     targets: TargetSets | None = None
-    train_rows: npt.NDArray[np.int64] | None = None  # (n,) -1: not of train; None: 0 .. n - 1
-    log_odds: npt.NDArray[np.float32] | None = None  # (n, L) of the labels, for wide evidence
     incomplete: Incomplete | None = None  # of documents with their own label sets
 
     def __len__(self) -> int:
@@ -130,8 +126,6 @@ class TrainingDocuments:
     def batch(self, rows: npt.NDArray[np.int64]) -> Batch:
         """Collect the documents of some rows."""
         batch = make_batch(self.tokens, self.labels, rows)
-        if self.log_odds is not None:
-            batch = replace(batch, log_odds=torch.from_numpy(self.log_odds[rows]))
         if self.incomplete is not None:
             part = self.incomplete.rows(rows)
             if len(part.unknown.values):

@@ -34,7 +34,6 @@ from setrnn.model.evidence import (
     LABELS_PER_PLACE,
     LabelEvidence,
     ShortlistEvidence,
-    WideEvidence,
     make_evidence,
 )
 from setrnn.model.interfaces import Encoder, Encoding
@@ -42,7 +41,6 @@ from setrnn.progress import OnProgress, ignore_progress
 
 # The names of weights that grow.
 WORDS, LABELS, SIZES = "encoder.words.weight", "decoder.labels.weight", "decoder.sizes.weight"
-INTERCEPTS = "wide.intercepts"
 
 
 class Network(nn.Module):
@@ -56,7 +54,6 @@ class Network(nn.Module):
         encoder: Any,  # noqa: ANN401 (modules, see above)
         decoder: Any,  # noqa: ANN401
         evidence: LabelEvidence | None = None,
-        wide: WideEvidence | None = None,
         window: int | None = None,
     ) -> None:
         """Combine the parts. The encoder reads `window` words at once; None means all."""
@@ -64,29 +61,16 @@ class Network(nn.Module):
         self.encoder = encoder
         self.decoder = decoder
         self.evidence = evidence
-        self.wide = wide
         self.window = window
-
-    def start_from(self, wide: WideEvidence) -> None:
-        """Add the evidence of a fitted model, and let other logits start at 0, or near it."""
-        self.wide = wide
-        starts = [getattr(self.decoder, "output", None)]
-        starts += [] if self.evidence is None else [self.evidence.value]
-        for layer in starts:
-            if isinstance(layer, nn.Linear):
-                nn.init.zeros_(layer.weight)
-                nn.init.zeros_(layer.bias)
 
     def encode(self, batch: Batch) -> Encoding:
         """Read the documents of a batch."""
         encoding = encode_windows(self.encoder, batch.tokens, batch.lengths, self.window)
-        if self.evidence is None and self.wide is None:
+        if self.evidence is None:
             return encoding
         if isinstance(self.evidence, ShortlistEvidence):
-            return self.evidence.shorten(encoding, None if self.wide is None else self.wide(batch))
-        parts = [] if self.evidence is None else [self.evidence(encoding)]
-        parts += [] if self.wide is None else [self.wide(batch)]
-        return replace(encoding, evidence=sum(parts[1:], parts[0]))
+            return self.evidence.shorten(encoding)
+        return replace(encoding, evidence=self.evidence(encoding))
 
 
 def make_network(
@@ -104,16 +88,14 @@ def make_network(
         n_listed = config.model.shortlist
         is_short = 0 < n_listed * LABELS_PER_PLACE <= len(labels)
         evidence = make_evidence(encoder.word_size, len(labels), n_listed if is_short else 0)
-    return Network(encoder, made, evidence, window=find_window(config.text))
+    return Network(encoder, made, evidence, find_window(config.text))
 
 
 def rebuild_network(weights: Mapping[str, Tensor], config: Config, decoder: str = "rnn") -> Network:
     """Build a network from its weights; the sizes of its vocabularies are theirs."""
     settings = config.model
-    own = {
-        part: select_prefix(f"{part}.", weights)
-        for part in ("encoder", "decoder", "evidence", "wide")
-    }
+    parts = ("encoder", "decoder", "evidence")
+    own = {part: select_prefix(f"{part}.", weights) for part in parts}
     encoder = find_encoder(config.encoder.name).from_weights(own["encoder"], settings)
     kind = find_decoder(decoder, settings)
     made = kind.from_weights(own["decoder"], encoder.memory_size, settings)
@@ -122,8 +104,7 @@ def rebuild_network(weights: Mapping[str, Tensor], config: Config, decoder: str 
         evidence = (
             make_evidence(encoder.word_size, made.n_labels, n_listed) if own["evidence"] else None
         )
-    wide = WideEvidence(own["wide"]) if own["wide"] else None
-    network = Network(encoder, made, evidence, wide, find_window(config.text))
+    network = Network(encoder, made, evidence, find_window(config.text))
     for name, each in network.state_dict().items():
         if name in weights and weights[name].dtype != each.dtype:
             raise ValueError(f"{name} has values of type {weights[name].dtype}, not {each.dtype}")
@@ -184,8 +165,7 @@ def grow_weights(
 
     What the network knows keeps its values. The vector of a new word is composed of those of the
     words in its documents, that of a new label also of the words of its name; its other weights
-    are the mean of those of all labels. The arrays of wide evidence are only right for the words
-    that they were fitted on.
+    are the mean of those of all labels.
 
     Args:
         network: the network.
@@ -201,11 +181,6 @@ def grow_weights(
     for name in of_labels:
         mean = weights[name][: len(places)].mean(0)
         weights[name] = _add_rows(weights[name], places, len(labels), mean)
-    if INTERCEPTS in weights:  # a label that br does not know is rare
-        own = weights[INTERCEPTS]
-        weights[INTERCEPTS] = _add_rows(own, places, len(labels), own.min())
-        to = torch.tensor(places, dtype=torch.long)
-        weights["wide.labels"] = to[weights["wide.labels"]]
     if SIZES in weights:  # larger sets than before are like the largest
         n_more = settings.max_labels + 1 - len(weights[SIZES])
         weights[SIZES] = torch.cat([weights[SIZES], *[weights[SIZES][-1:]] * n_more])

@@ -89,9 +89,6 @@ class NeuralSystem(System):
         n_words, n_outputs = self.network.encoder.n_tokens, self.network.decoder.n_labels
         # A transformer may have more embeddings than its tokenizer has tokens.
         is_padded = self.config.encoder.is_pretrained and n_words > n_tokens
-        wide = self.network.wide
-        if wide is not None and (wide.n_tokens, len(wide.intercepts)) != (n_tokens, n_labels):
-            raise ValueError("the arrays of wide are for other words or labels")
         if (n_words != n_tokens and not is_padded) or n_outputs != n_labels:
             raise ValueError(
                 f"they are for {n_words:,} words and {n_outputs:,} labels, but the lists have "

@@ -34,7 +34,6 @@ from setrnn.systems.recurrent import OrderFreeSystem, RecurrentSystem
 from setrnn.systems.system import System
 from setrnn.tagging.explanation import Explanation, FoundSequence, LabelWords, NamedSet, Step
 from setrnn.tagging.prediction import name_labels, problem_with_known
-from setrnn.training.start import weigh_tokens
 
 if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger
@@ -424,5 +423,4 @@ def _weigh_tokens(member: _Member, names: Sequence[str]) -> Floats32 | None:
     assert member.encoding is not None
     by_word = system.network.evidence.by_word(member.encoding)[0, : len(tokens[0]), labels]
     found: Floats32 = by_word.float().cpu().numpy()
-    wide = system.network.wide
-    return found if wide is None else found + weigh_tokens(wide, tokens)[:, labels]
+    return found

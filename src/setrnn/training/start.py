@@ -1,9 +1,4 @@
-"""Start a training run: the device, the network, and what identifies the run.
-
-A network with wide evidence starts from BR, which is cross-fitted for the training documents.
-"""
-
-# n documents, L labels
+"""Start a training run: the device, the network, and what identifies the run."""
 
 from __future__ import annotations
 
@@ -13,26 +8,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import scipy  # scipy.sparse is imported where it is first used
 import torch
 from torch import Tensor
 
 from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.batches import TrainingDocuments
 from setrnn.data.prepared import Prepared
-from setrnn.data.ragged import Ragged
 from setrnn.data.text.subwords import check_same_tokenizer
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import Method, find_method
 from setrnn.model.devices import find_device
 from setrnn.model.encoders import find_encoder
-from setrnn.model.evidence import WideEvidence
-from setrnn.model.network import Network, make_network, rebuild_network
-from setrnn.progress import OnProgress, count_up, ignore_progress, log
-from setrnn.systems.candidates import Floats32, Ints
-from setrnn.systems.classical.features import Tfidf
-from setrnn.systems.classical.system import LinearWeights, TrainingData, fit_linear
+from setrnn.model.network import make_network, rebuild_network
+from setrnn.progress import OnProgress, ignore_progress, log
 from setrnn.systems.products import fit_empty_set
 from setrnn.systems.registry import find_system
 from setrnn.systems.system import System
@@ -43,7 +31,6 @@ from setrnn.training.run_folder import FIRST, RunFolder, read_history
 
 # Objectives that compare the labels of a model with a whole set.
 NO_SET_PROBABILITY = ("optimal-completion", "set-reward")
-N_FOLDS = 10  # in which BR is cross-fitted
 
 
 @dataclass(frozen=True)
@@ -53,14 +40,12 @@ class Start:
     weights: Mapping[str, Tensor]
     new_rows: Mapping[str, Tensor] = field(default_factory=dict)  # of weights that are added
     times_rate: float = 1.0  # how much faster these rows learn
-    fits_wide: bool = True  # whether wide evidence is fitted again, on the train part
 
     @classmethod
     def of(cls, system: System) -> Start:
         """Start from a network of the same kind that was trained on the same documents."""
         arrays = system.arrays()
-        weights = {name: torch.tensor(each) for name, each in arrays.items()}
-        return cls(weights, fits_wide=False)
+        return cls({name: torch.tensor(each) for name, each in arrays.items()})
 
 
 @dataclass(frozen=True)
@@ -215,11 +200,6 @@ def make_trainer(
     else:
         network = rebuild_network(start.weights, config, method.decoder)
     documents = options.documents or list_training_documents(prepared, config)
-    if config.model.wide == "on" and (start is None or start.fits_wide):
-        documents = add_wide(network, prepared, documents, config, options.on_progress)
-        if start is not None:  # all but the arrays that were fitted
-            own = {name: each for name, each in start.weights.items() if not _is_wide(name)}
-            network.load_state_dict(own, strict=False)
     network = network.to(device)
     trainer = Trainer(network, prepared, config, method, device, documents, options, run)
     if start is not None:
@@ -227,83 +207,11 @@ def make_trainer(
     return trainer
 
 
-def _is_wide(name: str) -> bool:
-    """Return whether weights are an array of wide evidence, apart from its scale."""
-    return name.startswith("wide.") and name != "wide.scale"
-
-
 def identify_run(
     prepared: Prepared, config: Config, method: str, more: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return all that decides what a run trains."""
     settings = to_dict(config)
-    if config.model.wide != "on":
-        del settings["classical"]
+    del settings["classical"]
     data = settings_hash(prepared.description)
     return {"method": method, "config": settings, "data": data, **more}
-
-
-def add_wide(
-    network: Network,
-    prepared: Prepared,
-    documents: TrainingDocuments,
-    config: Config,
-    on_progress: OnProgress = ignore_progress,
-) -> TrainingDocuments:
-    """Let a network start from BR, fitted on the train part; return the documents with log-odds.
-
-    Those of the train part come from fits on other documents, so that they are only as good as
-    those of new documents.
-    """
-    n_total = len(prepared.labels) * (N_FOLDS + 1)
-    count = count_up("fitting br on words", on_progress, n_total, "labels")
-    tfidf, data = TrainingData.of(prepared, config, count)
-    linear = fit_linear(data)
-    network.start_from(make_wide(tfidf, linear))
-    log_odds = cross_fit(data, choose_folds(len(data.label_sets), config.seed))
-    if documents.train_rows is not None:
-        others = linear.logits(tfidf.transform(documents.tokens))
-        rows = documents.train_rows
-        log_odds = np.where(rows[:, None] >= 0, log_odds[rows], others)
-    return replace(documents, log_odds=log_odds)
-
-
-def make_wide(tfidf: Tfidf, linear: LinearWeights) -> WideEvidence:
-    """Return the evidence with the weights of BR that are not 0."""
-    weights = scipy.sparse.csr_matrix(linear.weights)
-    arrays = {
-        "idf": tfidf.idf,
-        "pairs": tfidf.pairs,
-        "offsets": weights.indptr.astype(np.int64),
-        "labels": weights.indices.astype(np.int64),
-        "weights": weights.data,
-        "intercepts": linear.intercepts,
-    }
-    return WideEvidence({name: torch.from_numpy(array) for name, array in arrays.items()})
-
-
-def weigh_tokens(wide: WideEvidence, tokens: Ragged) -> Floats32:
-    """Return what each token of one document adds to the evidence for each label: (T, L)."""
-    arrays = {name: each.cpu().numpy() for name, each in wide.named_buffers()}
-    shape = (len(arrays["idf"]), len(arrays["intercepts"]))
-    sparse = (arrays["weights"], arrays["labels"], arrays["offsets"])
-    shares = Tfidf.from_arrays(arrays).spread(tokens) @ scipy.sparse.csr_matrix(sparse, shape=shape)
-    return np.asarray(shares.toarray() * wide.scale.item(), dtype=np.float32)
-
-
-def choose_folds(n_documents: int, seed: int) -> Ints:
-    """Return the number of the fold of each document: (n,)."""
-    return np.random.default_rng(seed).permutation(n_documents) % min(N_FOLDS, n_documents)
-
-
-def cross_fit(data: TrainingData, folds: Ints) -> Floats32:
-    """Return the log-odds of the documents of each fold by BR fitted on the others: (n, L).
-
-    They are 0 if there are no others.
-    """
-    found = np.zeros((len(folds), data.n_labels), dtype=np.float32)
-    for fold in np.unique(folds) if len(folds) > 1 else ():
-        own, others = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-        linear = fit_linear(data.take(others))
-        found[own] = linear.logits(data.features[own])
-    return found

@@ -9,7 +9,6 @@ from setrnn.config import Config, TextSettings, load_config
 from setrnn.data.cache import prepare
 from setrnn.data.read import write_examples
 from setrnn.errors import ConfigError, DataError, ModelError, StoppedError
-from setrnn.tagging.learn import data
 from setrnn.tagging.learn.data import (
     choose_batch_size,
     choose_epochs,
@@ -154,17 +153,6 @@ def test_small_corpora_get_small_batches_and_more_epochs():
     assert [choose_batch_size(n) for n in (1, 6_400, 6_401, 22_000, 10**6)] == [16, 16, 32, 64, 128]
     found = [choose_epochs(n, choose_batch_size(n)) for n in (1, 100, 800, 1_600, 10**6)]
     assert found == [40, 40, 20, 10, 10]
-
-
-def test_few_documents_start_from_br(small_prepared, monkeypatch):
-    transformer = load_config(overrides=["encoder.name=transformer", "encoder.path=p"])
-    given = load_config(overrides=["model.wide=on"])
-    assert fit_to_data(load_config(), small_prepared).model.wide == "on"
-    assert fit_to_data(transformer, small_prepared).model.wide == "off"
-    assert fit_to_data(load_config("paper"), small_prepared).model.wide == "off"
-    monkeypatch.setattr(data, "FEW_DOCUMENTS", 1)
-    assert fit_to_data(load_config(), small_prepared).model.wide == "off"
-    assert fit_to_data(given, small_prepared).model.wide == "on"
 
 
 def test_given_settings_are_kept_and_chosen_ones_are_not_chosen_again(small_prepared):

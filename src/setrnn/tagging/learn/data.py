@@ -29,9 +29,6 @@ Data: TypeAlias = str | Path | Sequence[str | Path] | Source | Prepared
 Settings: TypeAlias = Mapping[str, Any] | Sequence[str]
 
 MINUTE = 60.0
-# With fewer documents, words that a network must learn are seen too rarely: it starts from br. Near
-# this number both starts are equally good.
-FEW_DOCUMENTS = 3_000
 STEPS_PER_EPOCH = 400  # at most about as many, as far as the batch sizes allow
 BATCH_SIZES = (16, 32, 64, 128)
 EPOCHS, MOST_EPOCHS = 10, 40
@@ -198,9 +195,6 @@ def fit_to_data(config: Config, prepared: Prepared) -> Config:
     training, model = config.training, config.model
     if config.vectors.source == "none":  # random vectors must be tuned
         model = replace(model, word_vectors="tuned")
-    if model.wide == "auto":
-        is_few = n_documents < FEW_DOCUMENTS and not config.encoder.is_pretrained
-        model = replace(model, wide="on" if is_few else "off")
     batch_size = training.batch_size or choose_batch_size(n_documents)
     n_epochs = training.epochs or choose_epochs(n_documents, batch_size)
     training = replace(training, batch_size=batch_size, epochs=n_epochs)

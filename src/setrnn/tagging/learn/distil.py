@@ -248,7 +248,6 @@ def aim(
     return TrainingDocuments(
         Ragged.concatenate(part.tokens for part in parts).take(rows),
         targets=TargetSets(all_sets[rows], all_weights[rows]),
-        train_rows=np.where(rows < n_train, rows, -1),
     )
 
 

@@ -262,10 +262,10 @@ class _FurtherTraining:
                 member.system.network, method.decoder, config.model, known, prepared
             )
             used = choose_schedule(config, self.changes)
-            has_old, n_old = self.merged.has_old, self.merged.n_old.get("train", 0)
+            n_old = self.merged.n_old.get("train", 0)
             options = replace(
                 options,
-                start=Start(grown.weights, grown.new_rows, TIMES_RATE, fits_wide=has_old),
+                start=Start(grown.weights, grown.new_rows, TIMES_RATE),
                 documents=replay(prepared, n_old, config),
             )
         tagger = train_uncalibrated(prepared, method, used, options)
@@ -403,4 +403,4 @@ def replay(prepared: Prepared, n_old: int, config: Config) -> TrainingDocuments 
     tokens, labels = train.tokens.take(rows), train.labels.take(rows)
     incomplete = Incomplete.of(train, len(prepared.labels), config.training.forgotten)
     some = None if incomplete is None else incomplete.rows(rows)
-    return TrainingDocuments(tokens, labels, train_rows=rows, incomplete=some)
+    return TrainingDocuments(tokens, labels, incomplete=some)
