@@ -89,9 +89,9 @@ Unlabelled = Annotated[
 Preset = Annotated[
     str,
     option(
-        "The settings to start from: the default ones, those of the paper, or those for a "
-        "pretrained transformer.",
-        "default|paper|transformer",
+        "The settings to start from: the default ones (on a CPU: small), those of the paper, or "
+        "those for a pretrained transformer.",
+        "default|small|paper|transformer",
     ),
 ]
 ConfigFile = Annotated[Path | None, option("A JSON file with settings.")]

@@ -44,6 +44,7 @@ from setrnn.progress import OnProgress, ignore_progress
 from setrnn.tagging.learn.data import (
     Data,
     Settings,
+    choose_preset,
     list_overrides,
     make_source,
     make_vectors,
@@ -151,7 +152,7 @@ def compare(
         hierarchy: the parents of labels, as in `train`: predictions are closed if the training
             labels are, and the hierarchical measures are computed.
         close_labels: whether to add to each document the labels above its own.
-        preset: the settings to start from: default, paper or transformer.
+        preset: the settings to start from: default (on a CPU small), small, paper or transformer.
         config: all settings, or a JSON file of settings to apply after the preset.
         settings: single settings by their dotted names, such as `{"training.epochs": 10}`, or as
             `["training.epochs=10"]`.
@@ -180,6 +181,8 @@ def compare(
     if quick and (preset != "default" or config is not None):
         raise ConfigError("quick has settings of its own: omit preset and config.")
     overrides = [*list_overrides(QUICK_SETTINGS if quick else ()), *list_overrides(settings)]
+    if not quick:
+        preset = choose_preset(preset, "cuda" if ray is not None and gpus_per_run else device)
     config = read_settings(preset, config, overrides).config
     names = find_methods(methods)
     source = make_source(data, valid, hierarchy, close_labels)

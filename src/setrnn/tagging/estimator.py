@@ -34,7 +34,7 @@ from setrnn.systems.registry import choose_rule
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.documents import close_truth
 from setrnn.tagging.inputs import make_examples, read_targets, read_texts
-from setrnn.tagging.learn.data import list_overrides, note_labels
+from setrnn.tagging.learn.data import choose_preset, list_overrides, note_labels
 from setrnn.tagging.learn.train import check_training, train_prepared
 from setrnn.tagging.prediction import Predictions
 from setrnn.tagging.tagger import Tagger
@@ -293,7 +293,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(2**31 - 1)
         overrides = [*list_overrides(self.settings or {}), f"seed={seed}"]
-        return load_config(self.preset, overrides=overrides)
+        return load_config(choose_preset(self.preset, self.device), overrides=overrides)
 
 
 def _train(

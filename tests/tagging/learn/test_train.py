@@ -12,6 +12,7 @@ from setrnn.errors import ConfigError, DataError, ModelError, StoppedError
 from setrnn.tagging.learn.data import (
     choose_batch_size,
     choose_epochs,
+    choose_preset,
     fit_to_data,
     open_training_data,
 )
@@ -160,3 +161,16 @@ def test_given_settings_are_kept_and_chosen_ones_are_not_chosen_again(small_prep
     fitted = fit_to_data(given, small_prepared)
     assert (fitted.training.epochs, fitted.training.batch_size) == (3, 7)
     assert fit_to_data(fitted, small_prepared) == fitted
+
+
+@pytest.mark.parametrize("preset", ["default", "small", "paper", "transformer"])
+def test_networks_are_small_on_a_cpu_unless_other_settings_are_named(preset):
+    assert choose_preset(preset, "cpu") == ("small" if preset == "default" else preset)
+
+
+def test_what_trains_without_a_preset_on_a_cpu_trains_small_networks():
+    settings = {"vectors.source": "none", "training.epochs": 1}
+    tagger = setrnn.train("newsroom", "sigmoid", settings=settings, device="cpu")
+    small = load_config("small").model
+    assert tagger.config.model.encoder_units == small.encoder_units
+    assert small.encoder_units < load_config("default").model.encoder_units

@@ -22,6 +22,7 @@ from setrnn.data.text.notes import describe_cut_documents
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import find_measure
+from setrnn.model.devices import find_device
 from setrnn.progress import OnProgress, ignore_progress, log
 
 # A file, several, a folder, a prepared folder, `hf:NAME` or "newsroom"; a Source says how to read.
@@ -32,6 +33,7 @@ MINUTE = 60.0
 STEPS_PER_EPOCH = 400  # at most about as many, as far as the batch sizes allow
 BATCH_SIZES = (16, 32, 64, 128)
 EPOCHS, MOST_EPOCHS = 10, 40
+SMALL = "small"  # a preset
 LEAST_STEPS = 1_000  # in all epochs, as far as these suffice
 
 
@@ -55,6 +57,12 @@ def list_overrides(settings: Settings) -> list[str]:
 def _plain(value: object) -> object:
     """Return what JSON can write; the configuration refuses values of the wrong type."""
     return value.item() if isinstance(value, np.generic) else str(value)
+
+
+def choose_preset(preset: str, device: str) -> str:
+    """Return the settings to start from: networks are smaller on a CPU if no others are named."""
+    is_on_cpu = find_device(device).type == "cpu"
+    return SMALL if preset == "default" and is_on_cpu else preset
 
 
 def read_settings(

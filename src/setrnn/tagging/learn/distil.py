@@ -31,6 +31,7 @@ from setrnn.tagging.documents import open_documents
 from setrnn.tagging.learn.data import (
     Data,
     Settings,
+    choose_preset,
     make_source,
     open_training_data,
     read_budget,
@@ -100,7 +101,7 @@ def distil(
         <Tagger sigmoid: 65 labels, calibrated>
     """
     student = _find_student(method)
-    asked = read_settings(preset, config, settings, seed, measure)
+    asked = read_settings(choose_preset(preset, device), config, settings, seed, measure)
     full, seconds = asked.config, read_budget(budget)
     target = None if out is None else Path(out)
     own = None if isinstance(teacher, Tagger) else Path(teacher).resolve()

@@ -11,7 +11,7 @@ from setrnn.config import WEIGHTS, Config, find_weights, make_config
 from setrnn.errors import DataError
 from setrnn.methods import Method, find_method
 from setrnn.model.devices import n_cores
-from setrnn.tagging.learn.data import Asked
+from setrnn.tagging.learn.data import SMALL, Asked
 from setrnn.tagging.learn.planning import MemberPlan
 
 CLASSICAL = ("br-support", "pcc")
@@ -60,7 +60,8 @@ def list_candidates(asked: Asked, has_texts: bool, is_on_gpu: bool) -> list[Cand
         words = asked.config
         pretrained = settings_with_weights(asked) if is_on_gpu and has_texts else None
     elif has_texts:
-        words, pretrained = settings_over_words(asked), asked.config
+        usual = "default" if is_on_gpu else SMALL
+        words, pretrained = settings_over_words(asked, usual), asked.config
     else:
         raise DataError(
             "A prepared folder holds the tokens of one tokenizer, and members with and without a "
@@ -79,11 +80,11 @@ def list_candidates(asked: Asked, has_texts: bool, is_on_gpu: bool) -> list[Cand
     return found
 
 
-def settings_over_words(asked: Asked) -> Config:
+def settings_over_words(asked: Asked, usual: str = "default") -> Config:
     """Return the settings of members over words, beside those with a pretrained encoder."""
     changes = {name: each for name, each in asked.changes.items() if name != "encoder"}
     text = {name: each for name, each in changes.get("text", {}).items() if name != "tokenizer"}
-    preset = "default" if asked.preset == "transformer" else asked.preset
+    preset = usual if asked.preset == "transformer" else asked.preset
     return _make(asked, [preset], {**changes, "text": text})
 
 

@@ -27,6 +27,7 @@ from setrnn.tagging.documents import open_documents
 from setrnn.tagging.learn.data import (
     Data,
     Settings,
+    choose_preset,
     fit_to_data,
     make_source,
     open_training_data,
@@ -105,7 +106,7 @@ def train(
         hierarchy: the parents of labels: a file of label,parent, or a dict. The model keeps them.
             If the labels of all training documents bring those above them, so do predictions.
         close_labels: whether to add to each document the labels above its own, before training.
-        preset: the settings to start from: default, paper or transformer.
+        preset: the settings to start from: default (on a CPU small), small, paper or transformer.
         config: all settings, or a JSON file of settings to apply after the preset.
         settings: single settings by their dotted names, such as `{"training.epochs": 10}`, or as
             `["training.epochs=10"]`.
@@ -125,7 +126,7 @@ def train(
         ('weather', 'storm')
     """
     started = time.perf_counter()
-    asked = read_settings(preset, config, settings, seed, measure)
+    asked = read_settings(choose_preset(preset, device), config, settings, seed, measure)
     full, seconds = asked.config, read_budget(budget)
     if jobs < 1:
         raise ConfigError(f"jobs must be 1 or more, got {jobs}.")
