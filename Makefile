@@ -3,7 +3,6 @@
 # make test   lint, types, layers, all tests: in eight to nine minutes on two cores
 # make docs   build the documentation into build/site; without the network once it is installed
 # make faults break commands and the service on purpose: about 15 minutes on two cores
-# make reproduce DATA=FOLDER  run the whole table of a dataset, compare it with docs/results
 # Each makes .venv and installs the package first, once.
 
 PYTHON ?= python3
@@ -15,7 +14,7 @@ INSTALL = $(PIP) install --no-compile --constraint constraints.txt
 
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs 2
 
-.PHONY: demo docs check test faults reproduce lint unit-tests all-tests clean
+.PHONY: demo docs check test faults lint unit-tests all-tests clean
 
 demo: .venv/installed
 	$(BIN)/setrnn demo
@@ -34,23 +33,6 @@ test: .venv/installed-dev
 # Prints a table of what was tried, survived and lost, and writes it into the page.
 faults: .venv/installed-dev
 	$(BIN)/pytest -m faults tests/faults --reliability-page docs/reliability.md
-
-# Which results are repeated, and how: see docs/reproduce.md.
-PRESET ?= default
-SEEDS ?= 3
-JOBS ?= 1
-TEN = br,br-support,pcc,seq2seq-rnn,vinyals-uniform,vinyals-sample,vinyals-max,vinyals-max-direct,sgm,set-rnn
-METHODS ?= $(if $(filter paper,$(PRESET)),$(TEN),all)
-NAME = $(notdir $(patsubst %/,%,$(DATA)))
-STORED ?= docs/results/$(if $(filter-out default,$(PRESET)),$(PRESET)/)$(NAME)
-OUT ?= reproduced/$(PRESET)/$(NAME)
-
-# Exits with 2 where there is nothing to compare with: before hours of training.
-reproduce: .venv/installed
-	@test -n "$(DATA)" || { echo "Say which data: make reproduce DATA=FOLDER"; exit 2; }
-	@test -f $(STORED)/summary.json || { echo "$(STORED) has no summary.json: give STORED=FOLDER"; exit 2; }
-	$(BIN)/setrnn compare $(DATA) --methods $(METHODS) --preset $(PRESET) --seeds $(SEEDS) --jobs $(JOBS) --out $(OUT)
-	$(BIN)/setrnn report $(OUT) --against $(STORED)
 
 lint:
 	$(BIN)/ruff check .

@@ -86,7 +86,6 @@ REFUSED = {
     "update br few.jsonl --out m": "--data",
     "compare data/train.jsonl --methods br --out c": "'test' part",
     "report no-model": "no comparison",
-    "report compared --against no-model": "summary.json",
     "data convert data data/train.csv": "must end in",
     "data convert data no-model": "exists already",
     "data convert texts.jsonl texts.jsonl": "the input itself",

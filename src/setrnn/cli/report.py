@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.text import Text
 
 import setrnn
@@ -17,30 +16,17 @@ from setrnn.cli.terminal import note, show, stdout, warn
 
 if TYPE_CHECKING:
     from setrnn.report.build import Report
-    from setrnn.report.summary import Drift
     from setrnn.report.table import Table
 
 
 def report(
     folder: Annotated[Path, argument("DIR", "The folder of a comparison.")],
     out: Annotated[Path | None, option("The folder to write, instead of DIR/report.")] = None,
-    against: Annotated[
-        Path | None,
-        option(
-            "A stored report of the same data, such as docs/results/debtags: say which scores, "
-            "settings and versions differ. The exit code is 1 if a score has drifted.",
-            "DIR",
-        ),
-    ] = None,
 ) -> None:
     """Make the report of a comparison again from its records: one page, tables and figures."""
     with terminal_progress() as on_progress:
-        built = setrnn.build_report(folder, out, on_progress, against=against)
+        built = setrnn.build_report(folder, out, on_progress)
     show_report(built)
-    if built.drift is not None:
-        _show_drift(built.drift)
-        if built.drift.drifted:
-            raise typer.Exit(1)
 
 
 def show_report(built: Report) -> None:
@@ -70,14 +56,3 @@ def _show_systems(found: Table) -> None:
         ),
         f"Each measure by the rule made for it.{legend}",
     )
-
-
-def _show_drift(drift: Drift) -> None:
-    """Print the scores that have drifted, and what differs from the stored comparison."""
-    for change in drift.drifted:
-        show(f"drift: {change}")
-    for each in drift.settings:
-        note(f"Different from the stored comparison: {each}")
-    if drift.missing:
-        note(f"Stored, but not run here: {', '.join(drift.missing)}")
-    note(f"{len(drift.drifted)} of {drift.n_scores} scores have drifted.")

@@ -23,15 +23,7 @@ from setrnn.report.figures import Figure, draw_figures
 from setrnn.report.findings import Finding, find, findings_table
 from setrnn.report.html import render
 from setrnn.report.study import CLASSICAL, Study
-from setrnn.report.summary import (
-    SETTINGS,
-    SUMMARY,
-    Drift,
-    find_drift,
-    read_summary,
-    split_settings,
-    summarise,
-)
+from setrnn.report.summary import SETTINGS, SUMMARY, split_settings, summarise
 from setrnn.report.table import FORMS, Table
 from setrnn.report.tables import MAIN, make_tables, sequences_table
 from setrnn.report.wording import join_names
@@ -50,15 +42,12 @@ class Report:
     systems: Table | None  # the main table; None where no run succeeded
     findings: Sequence[Finding]  # of the paper, tested on this data
     caveats: tuple[str, ...]
-    drift: Drift | None = None  # None if there was nothing to compare with
 
 
 def build_report(
     folder: str | Path,
     out: str | Path | None = None,
     on_progress: OnProgress = ignore_progress,
-    *,
-    against: str | Path | None = None,
 ) -> Report:
     """Read the records of a comparison and write its report, completely or not at all.
 
@@ -66,7 +55,6 @@ def build_report(
         folder: the folder of the comparison.
         out: where to write the report, instead of `folder/report`.
         on_progress: called with the progress.
-        against: the stored report of the same data, whose scores are compared with these.
 
     Example:
         >>> import setrnn
@@ -76,7 +64,6 @@ def build_report(
     """
     folder = Path(folder)
     damage: list[str] = []
-    stored = None if against is None else read_summary(Path(against))
     target = folder / REPORT if out is None else Path(out)
     _check_target(target, folder)
     step = partial(show_step, "the report", on_progress=on_progress, part_of="comparing")
@@ -93,7 +80,6 @@ def build_report(
         figures = draw_figures(study)
     caveats = [*damage, *list_caveats(study)]
     summary = summarise(study, findings, caveats)
-    drift = None if stored is None else find_drift(summary, stored)
     files = {
         f"tables/{table.name}.{ending}": form(table)
         for table in tables
@@ -116,7 +102,6 @@ def build_report(
         systems=shown.get(MAIN) if study.systems else None,
         findings=findings,
         caveats=tuple(caveats),
-        drift=drift,
     )
 
 
