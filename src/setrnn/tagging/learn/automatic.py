@@ -257,7 +257,7 @@ class Automatic:
                 has_time = self.planner.has_time_for_another(seconds)
                 plans[each.name] = MemberPlan() if has_time else "its training would take too long"
             elif self.limit is None:
-                plans[each.name] = MemberPlan(settings.epochs, settings.valid_documents)
+                plans[each.name] = MemberPlan(settings.epochs)
             else:
                 with self._leaving_out(each):
                     options = TrainOptions(self.device, rule=self.rule)
@@ -436,7 +436,6 @@ def _describe_member(candidate: Candidate, tagger: Tagger) -> dict[str, Any]:
         described |= {
             "seed": config.seed,
             "epochs": config.training.epochs,
-            "valid_documents": config.training.valid_documents,
             "epochs_done": len(notes["epochs"]),
             "best_epoch": notes["best_epoch"],
         }

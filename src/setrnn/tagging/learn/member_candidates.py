@@ -35,12 +35,10 @@ class Candidate:
         return self.config.encoder.is_pretrained
 
     def by(self, plan: MemberPlan) -> Candidate:
-        """Return the same with the numbers of a plan."""
+        """Return the same with the epochs of a plan."""
         if not plan.epochs:
             return self
-        training = replace(
-            self.config.training, epochs=plan.epochs, valid_documents=plan.valid_documents
-        )
+        training = replace(self.config.training, epochs=plan.epochs)
         return replace(self, config=replace(self.config, training=training))
 
 

@@ -1,8 +1,8 @@
 """The plan of an automatic training: what fits the time, and what of it is kept on disk.
 
-How many epochs, valid documents and mixed documents fit the time is planned before a member is
-trained. If all fit, nothing depends on the clock: then one seed gives one model. The plan and the
-members are kept, so that a stopped training loses none of them:
+How many epochs and mixed documents fit the time is planned before a member is trained. If all fit,
+nothing depends on the clock: then one seed gives one model. The plan and the members are kept, so
+that a stopped training loses none of them:
 
 MODEL.run/
     plan.json       which members are trained, for how many epochs, with which word vectors, on how
@@ -46,7 +46,6 @@ from setrnn.training.validation import has_valid
 SAFETY = 0.85  # the share of the time left that is planned: other programs may use the cores
 FIRST_SHARE = 0.6  # of the time left, for the first of several networks
 LEAST_EPOCHS, LEAST_SHARE = 3, 0.3  # of a network; and of its epochs without a limit
-MEASURING_SHARE, LEAST_MEASURED = 0.25, 300  # of the time of training; documents per epoch
 MIXING_PASSES = 5  # over the valid part, by each member: candidates, weights, calibration
 MIXING_SHARE, LEAST_MIXED = 0.2, 300  # of the budget; documents
 WORDS_PER_SECOND = {"ppmi": 150_000, "word2vec": 50_000}  # on one core, about
@@ -54,7 +53,7 @@ VECTORS_SHARE = 0.3  # of the time left, at most, for word vectors
 CLASSICAL_SHARE = 0.1  # likewise, for the second classical system
 START_SECONDS = 8.0  # of a process that trains a network, about
 TIMED_DOCUMENTS = 32
-FORMAT = 3  # of plan.json
+FORMAT = 4  # of plan.json
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,7 @@ class MemberPlan:
     """How long a member is trained. 0 epochs are those of a system fitted in one step."""
 
     epochs: int = 0
-    valid_documents: int = 0  # measured after each epoch, at most
-    is_short: bool = False  # whether the time decided these numbers
+    is_short: bool = False  # whether the time decided this number
 
 
 @dataclass
@@ -142,20 +140,14 @@ class Planner:
         """
         plans: dict[str, MemberPlan | str] = {}
         self.expected = sum(speed.predicting for _, speed in networks.values())
-        full = [
-            each.epochs * self._time_epoch(speed, each.valid_documents)
-            for each, speed in networks.values()
-        ]
+        full = [each.epochs * self._time_epoch(each, speed) for each, speed in networks.values()]
         training = n_groups * (max(full) + self.start_seconds)
         predicting = self.predicting + n_groups * self.expected
         is_enough = training + MIXING_PASSES * predicting * self.n_valid <= SAFETY * self.left()
         seconds = self.left_to_train() - self.start_seconds
         others_follow = len(networks) == 1 and n_groups > 1
         for name, (settings, speed) in networks.items():
-            n_measured = settings.valid_documents
-            if not is_enough:
-                n_measured = self._fit_measured(speed, n_measured)
-            epoch_seconds, n_epochs = self._time_epoch(speed, n_measured), settings.epochs
+            epoch_seconds, n_epochs = self._time_epoch(settings, speed), settings.epochs
             if not is_enough:
                 n_epochs = fit_epochs(n_epochs, epoch_seconds, seconds, others_follow)
             if not n_epochs:
@@ -163,8 +155,7 @@ class Planner:
                 minutes = n_least * epoch_seconds / MINUTE
                 plans[name] = f"{n_least} epochs would take about {minutes:.1f} minutes"
                 continue
-            is_short = (n_epochs, n_measured) != (settings.epochs, settings.valid_documents)
-            plans[name] = MemberPlan(n_epochs, n_measured, is_short)
+            plans[name] = MemberPlan(n_epochs, n_epochs != settings.epochs)
             of_full = "" if n_epochs == settings.epochs else f" of {settings.epochs}"
             log.info(
                 f"{name}: {1 / speed.training:,.0f} documents/s, {n_epochs}{of_full} epochs, about "
@@ -178,21 +169,16 @@ class Planner:
             return self.n_valid
         return self._fit_mixed(self.predicting)
 
+    def _time_epoch(self, settings: TrainingSettings, speed: Speed) -> float:
+        """Return the seconds of an epoch: training, then measuring on valid."""
+        n_measured = min(self.n_valid, settings.valid_documents)
+        return speed.training * self.n_train + speed.predicting * n_measured
+
     def _fit_mixed(self, predicting: float) -> int:
         """Return how many documents can be mixed in the share of the budget that is for it."""
         assert self.limit is not None
         n_fit = int(MIXING_SHARE * self.limit / max(MIXING_PASSES * predicting, 1e-9))
         return min(self.n_valid, MOST_TO_FIT, max(n_fit, LEAST_MIXED))
-
-    def _fit_measured(self, speed: Speed, n_most: int) -> int:
-        """Return so few valid documents that measuring them takes a small share of an epoch."""
-        n_fit = int(MEASURING_SHARE * speed.training * self.n_train / max(speed.predicting, 1e-9))
-        n_fit = max(n_fit, LEAST_MEASURED)
-        return n_most if n_fit >= min(self.n_valid, n_most) else n_fit
-
-    def _time_epoch(self, speed: Speed, n_measured: int) -> float:
-        """Return the seconds of an epoch with so many measured documents, at most."""
-        return speed.training * self.n_train + speed.predicting * min(self.n_valid, n_measured)
 
 
 def fit_epochs(
