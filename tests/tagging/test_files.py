@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -182,7 +183,7 @@ def test_what_cannot_be_is_refused(model, news, tmp_path, how, word):
 
 
 @pytest.mark.slow
-def test_processes_survive_the_death_of_some(model, news, tmp_path):
+def test_a_killed_worker_ends_the_command_and_the_next_tags_the_rest(model, news, tmp_path):
     killed = []
 
     def kill_one(event):
@@ -190,7 +191,12 @@ def test_processes_survive_the_death_of_some(model, news, tmp_path):
             killed.append(multiprocessing.active_children()[0].pid)
             os.kill(killed[0], signal.SIGKILL)
 
-    done = tag(model, news, tmp_path / "tags", chunk_rows=2, workers=2, on_progress=kill_one)
-    assert killed
+    tag_in_pairs = partial(tag, model, news, tmp_path / "tags", chunk_rows=2, workers=2)
+    with pytest.raises(SetRNNError, match=r"A worker was killed.*Run the same command again"):
+        tag_in_pairs(on_progress=kill_one)
+    finished = {file: file.stat().st_mtime_ns for file in (tmp_path / "tags").glob("part-*.json")}
+    assert finished  # a record is written after its part
+    done = tag_in_pairs()
+    assert finished.items() <= {each: each.stat().st_mtime_ns for each in finished}.items()
     expected = [list(each.labels) for each in setrnn.load(model).tag(TEXTS)]
     assert [json.loads(line)["labels"] for line in content(done).splitlines()] == expected

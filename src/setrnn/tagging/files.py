@@ -37,7 +37,7 @@ from setrnn.data.read.write import write_table
 from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.models.hub import fix_place
-from setrnn.progress import OnProgress, count_up, ignore_progress, log
+from setrnn.progress import OnProgress, count_up, ignore_progress
 from setrnn.systems.limits import Limits
 from setrnn.tagging.rows import Columns, LabelColumns, check_table, write_predictions
 from setrnn.training.pool import starting_processes, stop_with_parent
@@ -53,7 +53,6 @@ SUFFIXES = (".jsonl", ".csv", ".xlsx", ".parquet")
 PARTS = ".parts"  # follows the name of a file whose parts are not joined yet
 CHUNK_ROWS = 5000
 CHUNKS_PER_WORKER = 2  # that wait or are being tagged
-MAX_DEATHS = 3  # of pools, without a finished part in between
 TICK = 1.0  # seconds after which a wait ends, so that Ctrl-C is heard on every system
 BUSY = " Wait for it, or choose another --out."
 
@@ -260,13 +259,13 @@ class _Parts:
         self.n_gpus = 0 if work.device == "cpu" else count_gpus()
         self.n_workers = workers or self.n_gpus or n_cores()
         self.count = count_up("tagging", on_progress, unit="docs")
-        self.n_documents = self.n_deaths = 0
+        self.n_documents = 0
         self.pool: ProcessPoolExecutor | None = None
 
     def tag(self, chunks: Iterable[list[Example]]) -> list[Path]:
         """Tag chunks; return their files in order."""
         files: list[Path] = []
-        waiting: dict[Future[None], tuple[Path, list[Example]]] = {}
+        waiting: dict[Future[None], int] = {}  # the documents of each part
         try:
             for number, chunk in enumerate(chunks):
                 file = self.folder / f"part-{number:06d}{self.suffix}"
@@ -277,9 +276,14 @@ class _Parts:
                     continue
                 while len(waiting) >= CHUNKS_PER_WORKER * self.n_workers:
                     self._wait(waiting)
-                waiting[self._submit(file, chunk)] = file, chunk
+                waiting[self._submit(file, chunk)] = len(chunk)
             while waiting:
                 self._wait(waiting)
+        except BrokenProcessPool as error:
+            raise SetRNNError(
+                "A worker was killed, usually out of memory. Run the same command again, with "
+                "fewer --workers: the parts that are finished are kept."
+            ) from error
         finally:
             self._close()
         if more := sorted(set(self.folder.glob(f"part-*{self.suffix}")) - set(files)):
@@ -309,27 +313,12 @@ class _Parts:
         with starting_processes(n_threads=1):  # the first calls start processes
             return self.pool.submit(_tag_part, file, chunk)
 
-    def _wait(self, waiting: dict[Future[None], tuple[Path, list[Example]]]) -> None:
-        """Wait until a part is finished, at most TICK seconds; replace a pool that was killed."""
+    def _wait(self, waiting: dict[Future[None], int]) -> None:
+        """Wait until a part is finished, at most TICK seconds."""
         done, _ = wait(waiting, TICK, FIRST_COMPLETED)
-        try:
-            for future in done:
-                future.result()
-                self.count(len(waiting.pop(future)[1]))
-                self.n_deaths = 0
-        except BrokenProcessPool as error:
-            self.n_deaths += 1
-            file = next(iter(waiting.values()))[0]
-            if self.n_deaths >= MAX_DEATHS:
-                raise SetRNNError(
-                    f"A worker was killed {MAX_DEATHS} times, usually out of memory, near "
-                    f"{file.name}. Run the same command with fewer --workers."
-                ) from error
-            log.warning("A worker was killed. Its part is tagged again.")
-            self._close()
-            again = list(waiting.values())
-            waiting.clear()
-            waiting.update({self._submit(*each): each for each in again})
+        for future in done:
+            future.result()
+            self.count(waiting.pop(future))
 
     def _close(self) -> None:
         if self.pool is not None:
