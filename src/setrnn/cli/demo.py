@@ -107,8 +107,7 @@ def demo(
 def _open_model(folder: Path) -> Tagger:
     """Return the model of the demo; train it if it is not there yet."""
     from setrnn.comparison.compare import QUICK_SETTINGS  # they load torch: the help needs none
-    from setrnn.model.devices import n_cores
-    from setrnn.tagging.learn.member_candidates import MOST_JOBS
+    from setrnn.tagging.learn.member_candidates import count_jobs
 
     if folder.is_dir():
         return setrnn.load(folder, "cpu")
@@ -117,7 +116,7 @@ def _open_model(folder: Path) -> Tagger:
             return setrnn.train(
                 "newsroom",
                 budget=MINUTES,
-                jobs=min(n_cores(), MOST_JOBS),
+                jobs=count_jobs(),
                 out=folder,
                 hierarchy="newsroom",
                 settings=QUICK_SETTINGS | SMALLER,

@@ -19,7 +19,7 @@ from setrnn.cli.terminal import escape_json, note, warn
 from setrnn.data.cache import Source
 from setrnn.data.disk import check_file_place
 from setrnn.data.example import Example, KnownLabels
-from setrnn.data.read import BadRows, Split, choose_split
+from setrnn.data.read import BadRows, Split
 from setrnn.data.read.dataset import STDIN, open_standard_input
 from setrnn.data.read.delimited import find_dialect
 from setrnn.data.read.write import is_table
@@ -246,7 +246,7 @@ def _open_input(
     else:
         dataset = source.open()
         refuse_own_input(dataset, out)
-        yield dataset.require(split or choose_split(list(dataset.splits)))
+        yield dataset.choose(split)
 
 
 def _complete(tagger: Tagger, examples: Iterable[Example], top: int) -> Iterator[Completion]:

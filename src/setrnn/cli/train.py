@@ -48,9 +48,8 @@ def train(
     Several GPUs train one network by torchrun --nproc-per-node N -m setrnn train DATA --method NAME
     --out MODEL.
     """
-    from setrnn.model.devices import n_cores  # they load torch, which the help does not need
-    from setrnn.tagging.learn.member_candidates import MOST_JOBS
-    from setrnn.training.ranks import connected
+    from setrnn.tagging.learn.member_candidates import count_jobs
+    from setrnn.training.ranks import connected  # they load torch, which the help does not need
 
     options.refuse_replacing(out, training.may_replace(out))
     with (
@@ -61,7 +60,7 @@ def train(
         tagger = setrnn.train(
             reading.source(data),
             method,
-            jobs=jobs or min(n_cores(), MOST_JOBS),
+            jobs=jobs or count_jobs(),
             out=out,
             on_progress=on_progress,
             **training.arguments(),

@@ -493,8 +493,3 @@ def clear_cache() -> list[CachedData]:
         except BusyError as busy:
             log.info(f"{busy} It is kept.")
     return removed
-
-
-def _hash_content(file: Path) -> str:
-    with file_errors(file):
-        return file_hash(file)

@@ -21,7 +21,7 @@ import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.data.cache import Source, read_source
 from setrnn.data.example import Example, hash_texts
-from setrnn.data.read import BadRows, choose_split
+from setrnn.data.read import BadRows
 from setrnn.data.read.delimited import Dialect
 from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError
@@ -185,7 +185,7 @@ def read_pool(
     bad_rows.on_bad_row = source.on_bad_row
     options = replace(source.options, require_labels=require_labels, keep_columns=True)
     dataset = replace(source, options=options).open()
-    yield from dataset.require(split or choose_split(list(dataset.splits), "train")).read(bad_rows)
+    yield from dataset.choose(split, "train").read(bad_rows)
 
 
 def _tag(tagger: Tagger, examples: list[Example], rule: str | None) -> Iterator[ChosenDocument]:

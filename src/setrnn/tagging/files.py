@@ -31,7 +31,7 @@ from setrnn.config import check_same
 from setrnn.data.cache import Source
 from setrnn.data.disk import is_temporary, locked, seal_file, whole_file
 from setrnn.data.example import Example
-from setrnn.data.read import BadRows, choose_split
+from setrnn.data.read import BadRows
 from setrnn.data.read.delimited import Dialect, DialectName, find_dialect
 from setrnn.data.read.write import write_table
 from setrnn.data.streaming import batched
@@ -193,7 +193,7 @@ def predict_files(
             raise ConfigError("--ray writes a folder of Parquet files: name one as --out FOLDER/.")
         return tag_on_ray(work, source, str(out), ray, workers, gpus_per_worker, chunk_rows)
     dataset = source.open()
-    part = dataset.require(split or choose_split(list(dataset.splits)))
+    part = dataset.choose(split)
     target = Path(out)
     if target.resolve() in [file.resolve() for file in part.files]:
         raise ConfigError(f"{target} is an input. Choose another --out.")

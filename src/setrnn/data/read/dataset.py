@@ -60,6 +60,10 @@ class Dataset:
             f"folder that has {split}.jsonl (or .csv, .parquet) too, or name another part."
         )
 
+    def choose(self, split: str | None, default: str = "test") -> Split:
+        """Return a split; if none is named, the only one or `default`."""
+        return self.require(split or choose_split(list(self.splits), default))
+
 
 def choose_split(splits: Sequence[str], default: str = "test") -> str:
     """Return the only part of a dataset, or `default`."""

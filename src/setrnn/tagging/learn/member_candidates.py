@@ -10,6 +10,7 @@ from typing import Any
 from setrnn.config import WEIGHTS, Config, find_weights, make_config
 from setrnn.errors import DataError
 from setrnn.methods import Method, find_method
+from setrnn.model.devices import n_cores
 from setrnn.tagging.learn.data import Asked
 from setrnn.tagging.learn.planning import MemberPlan
 
@@ -19,6 +20,11 @@ KINDS = ("set-rnn-exact", "sigmoid", "set-rnn")
 KINDS_ON_CPU = ("set-rnn-exact", "sigmoid")
 SEEDS_ON_CPU = 2  # of each kind, where the time allows
 MOST_JOBS = len(KINDS_ON_CPU) * SEEDS_ON_CPU  # networks that can be trained at the same time
+
+
+def count_jobs() -> int:
+    """Return how many networks are trained at the same time on a CPU, one per core."""
+    return min(n_cores(), MOST_JOBS)
 
 
 @dataclass(frozen=True)
