@@ -17,7 +17,7 @@ from setrnn.data.hierarchy import Hierarchy, score_in_hierarchy
 from setrnn.data.read import ReadOptions
 from setrnn.data.read.jsonl import parse_object
 from setrnn.data.read.lines import RowProblem, numbered_lines
-from setrnn.data.read.reader import id_text, strings
+from setrnn.data.read.rows import id_text, strings
 from setrnn.errors import ConfigError, DataError, nearest_name, printable, shown
 from setrnn.methods import METHODS
 from setrnn.metrics import evaluate_sets, indicator_matrix

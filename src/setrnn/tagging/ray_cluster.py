@@ -232,7 +232,7 @@ class _BatchTagger:
     """A worker on the cluster: adds the columns of predictions to batches of rows."""
 
     def __init__(self, work: TagWork, options: ReadOptions, on_bad_row: str, version: str) -> None:
-        from setrnn.data.read.reader import example_maker
+        from setrnn.data.read.rows import example_maker
 
         check_node(version, [work.model])
         self._tagger, self._work, self._on_bad_row = work.load(), work, on_bad_row

@@ -19,7 +19,8 @@ from setrnn.data.read.lines import (
     numbered_lines,
     numbered_records,
 )
-from setrnn.data.read.reader import BadRows, Format, ReadOptions, Split, find_files, read_rows
+from setrnn.data.read.reader import BadRows, Format, ReadOptions, Split, find_files
+from setrnn.data.read.rows import read_rows
 from setrnn.errors import DataError, shown
 
 # RCV1-v2 (Lewis et al. 2004): the test split is those of the four `pt` files that a folder holds.

@@ -19,7 +19,8 @@ from setrnn.data.example import Example, rename_labels, text_hash
 from setrnn.data.prepared import is_prepared
 from setrnn.data.read import corpora, delimited, excel, huggingface, jsonl, label_studio, parquet
 from setrnn.data.read.lines import decode, file_errors, file_stem, numbered_lines
-from setrnn.data.read.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split, read_rows
+from setrnn.data.read.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split
+from setrnn.data.read.rows import read_rows
 from setrnn.errors import DataError, count_of, list_some, nearest_name, printable
 
 # Each is tried on a file or folder, in this order.

@@ -22,14 +22,8 @@ from setrnn.data.read.lines import (
     has_mark,
     numbered_lines,
 )
-from setrnn.data.read.reader import (
-    BadRows,
-    Format,
-    ReadOptions,
-    check_columns,
-    example_maker,
-    read_rows,
-)
+from setrnn.data.read.reader import BadRows, Format, ReadOptions
+from setrnn.data.read.rows import check_columns, example_maker, read_rows
 from setrnn.errors import DataError, count_of
 
 DELIMITERS = (",", ";", "\t", "|")

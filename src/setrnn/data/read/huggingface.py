@@ -9,15 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.data.example import Example
-from setrnn.data.read.reader import (
-    SPLIT_NAMES,
-    BadRows,
-    Format,
-    ReadOptions,
-    Split,
-    example_maker,
-    read_rows,
-)
+from setrnn.data.read.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split
+from setrnn.data.read.rows import example_maker, read_rows
 from setrnn.errors import DataError, MissingExtraError, printable
 
 PREFIX = "hf:"

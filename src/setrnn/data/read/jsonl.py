@@ -9,7 +9,8 @@ from typing import Any
 
 from setrnn.data.example import Example
 from setrnn.data.read.lines import RowProblem, decode, file_stem, numbered_lines
-from setrnn.data.read.reader import BadRows, Format, ReadOptions, example_maker, read_rows
+from setrnn.data.read.reader import BadRows, Format, ReadOptions
+from setrnn.data.read.rows import example_maker, read_rows
 from setrnn.errors import shown
 
 _ADVICE = 'Write one object per line: {"text": "...", "labels": ["..."]}.'

@@ -15,7 +15,8 @@ from typing import Any, BinaryIO
 
 from setrnn.data.example import Example
 from setrnn.data.read.lines import RowProblem, decode, file_stem, numbered_lines
-from setrnn.data.read.reader import BadRows, Format, ReadOptions, example_maker, read_rows, strings
+from setrnn.data.read.reader import BadRows, Format, ReadOptions
+from setrnn.data.read.rows import example_maker, read_rows, strings
 from setrnn.errors import DataError, printable, shown
 
 CHOICES = "choices"

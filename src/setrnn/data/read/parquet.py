@@ -8,14 +8,8 @@ from typing import Any
 
 from setrnn.data.example import Example
 from setrnn.data.read.lines import RowProblem, file_errors, file_stem, too_long
-from setrnn.data.read.reader import (
-    BadRows,
-    Format,
-    ReadOptions,
-    check_columns,
-    example_maker,
-    read_rows,
-)
+from setrnn.data.read.reader import BadRows, Format, ReadOptions
+from setrnn.data.read.rows import check_columns, example_maker, read_rows
 from setrnn.errors import DataError
 
 _BATCH_ROWS, _BATCH_BYTES = 1024, 1 << 30
