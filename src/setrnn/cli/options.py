@@ -102,7 +102,12 @@ Settings = Annotated[
     ),
 ]
 Device = Annotated[
-    str, option("The device to compute on; auto uses a GPU if there is one.", "auto|cpu|cuda")
+    str,
+    option(
+        "The device to compute on; auto uses a GPU of NVIDIA if there is one. mps, for GPUs of "
+        "Apple, has not been tried.",
+        "auto|cpu|cuda|mps",
+    ),
 ]
 Rule = Annotated[
     str | None,

@@ -147,7 +147,7 @@ def predict_files(
         beam_width: another beam width than that of training.
         split: the part to read, if the data has several.
         chunk_rows: the number of rows per part.
-        device: "auto", "cpu" or "cuda".
+        device: "auto", "cpu", "cuda" or "mps".
         workers: the number of workers; by default one per core, or one per GPU.
         ray: the address of a Ray cluster; "auto" for that of this machine, "local" to start one.
         gpus_per_worker: the GPUs of each worker on a Ray cluster, which may be a fraction.
