@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger, load
     from setrnn.tagging.trust.calibrate import calibrate
 
-__version__ = "1.0.0"
+__version__ = "1.0.0rc1"
 
 # Each public name and its module. It is imported when first used: torch and scikit-learn take
 # seconds, and `setrnn --help` must not.

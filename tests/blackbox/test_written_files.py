@@ -282,3 +282,9 @@ def test_the_columns_of_the_raw_data_are_remembered(run, world):
     assert (world / "three.jsonl").read_bytes() != (world / "two.jsonl").read_bytes()
     run("update own exports/beta.csv --data parts --out updated")
     assert load(world / "updated").notes["columns"] == kept
+    run("train parts --method br-support --out second")
+    seen = "--allow-training-documents"
+    assert "Columns as in" in run(f"mix own second --data exports/beta.csv --out mixed {seen}").err
+    tiny = "--method sigmoid --set vectors.source=none --set training.epochs=1"
+    assert "Columns as in" in run(f"distil own exports/alpha.csv --out student {tiny}").err
+    assert load(world / "student").notes["columns"] == kept

@@ -22,6 +22,7 @@ MIXTURE = {
             "members": [0.8],
             "mixture": 0.8,
             "held_out": 0.7777,
+            "members_held_out": [0.7],
             "weights": [1.0],
         }
     },
@@ -58,7 +59,7 @@ def test_the_demo_tells_the_whole_story_and_the_same_again_at_once(
     assert "\x1b" not in first.out, "no colour without a terminal"
     page = tmp_path / "demo" / demo.PAGE
     story = " ".join(first.out.split())
-    for word in ("SYNTHETIC", "labels per document", "mixture, held out", "0.778", "label-f1"):
+    for word in ("SYNTHETIC", "labels per document", "held out", "0.778", "label-f1"):
         assert word in story
     for kind in (demo.EASY, demo.UNCERTAIN, demo.WRONG):
         assert story.count(kind.capitalize()) == 1

@@ -53,7 +53,8 @@ def narrowed(app, served):
     for name in ("TagRequest", "CompleteRequest", "ExplainRequest"):
         fields = schemas[name]["properties"]
         fields.update({each: narrow[each] for each in fields if each in narrow})
-    schemas["ExplainRequest"]["properties"]["rule"] = {"type": "null"}  # none goes with labels
+    # No rule or limit goes with labels.
+    schemas["ExplainRequest"]["properties"] |= {"rule": {"type": "null"}, "require": no}
     parameters = description["paths"]["/v1/labels"]["get"]["parameters"]
     of_model = next(each for each in parameters if each["name"] == "model")
     of_model["schema"] = {"enum": [model.name]}

@@ -169,6 +169,20 @@ def test_explanations_are_those_of_the_library(taggers, method, n_labels):
     assert close(found, json.loads(json.dumps(wanted.to_dict())))
 
 
+def test_a_set_within_groups_is_explained_as_it_is_tagged(client, tagger):
+    groups = [{"labels": tagger.labels.names[1:4], "n": 1, "exactly": True, "name": "kind"}]
+    tagged = client.post("/v1/tag", json={"texts": [TEXT], "groups": groups}).json()
+    answer = client.post("/v1/explain", json={"text": TEXT, "groups": groups})
+    assert answer.status_code == 200, answer.text
+    labels = answer.json()["sets"][0]["labels"]
+    assert set(labels) == {*tagged["predictions"][0]["labels"]}
+    assert len({*labels} & {*groups[0]["labels"]}) == 1
+    given = {"text": TEXT, "groups": groups, "labels": labels}
+    refused = client.post("/v1/explain", json=given)
+    assert refused.status_code == 422
+    assert "Leave them out, or the labels" in refused.json()["detail"]
+
+
 def test_half_an_emoji_is_read_as_a_question_mark(client):
     body = b'{"text": "\\ud83d budget"}'
     headers = {"Content-Type": "application/json"}

@@ -79,7 +79,6 @@ def demo(
     tagger = _open_model(out / MODEL)
     _title("3. Each system and their mixture, on the valid part", f"show {model}")
     show_members(tagger.notes["mixture"])
-    show("Held out: each fifth of the documents is predicted with weights fitted on the others.")
     _title("4. Which predictions need no review", f"calibrate {model} newsroom")
     with terminal_progress() as on_progress:
         found = setrnn.calibrate(tagger, "newsroom", target=TARGET, on_progress=on_progress)

@@ -34,7 +34,7 @@ def distil(
     with terminal_progress() as on_progress:
         student = setrnn.distil(
             teacher,
-            reading.source(data),
+            reading.source(data, model=teacher),
             method,
             out=out,
             unlabelled=unlabelled or (),

@@ -28,6 +28,7 @@ def evaluate(
     reading: options.TreeReading,
     limits: options.LimitOptions,
     rule: options.Rule = None,
+    thresholds: options.Thresholds = None,
     split: options.TestPart = None,
     labels: Annotated[int, option("How many of the most frequent labels to show.", min=0)] = 10,
     details: Annotated[
@@ -48,6 +49,9 @@ def evaluate(
     tagger = setrnn.load(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
+    if thresholds is not None:
+        tagger = tagger.with_thresholds(thresholds)
+    rule = options.rule_of(thresholds, rule)
     own = tagger.rule_or_own(rule)
     source = reading.source(data, model=model)
     documents = setrnn.open_documents(source, split)

@@ -46,7 +46,7 @@ def mix(
     with terminal_progress() as on_progress:
         tagger = setrnn.mix(
             models,
-            reading.source(data),
+            reading.source(data, model=models[0]),
             split=split,
             out=out,
             device=device,

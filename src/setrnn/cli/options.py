@@ -102,7 +102,12 @@ Settings = Annotated[
     ),
 ]
 Device = Annotated[
-    str, option("The device to compute on; auto uses a GPU if there is one.", "auto|cpu|cuda")
+    str,
+    option(
+        "The device to compute on; auto uses a GPU of NVIDIA if there is one. mps, for GPUs of "
+        "Apple, has not been tried.",
+        "auto|cpu|cuda|mps",
+    ),
 ]
 Rule = Annotated[
     str | None,
@@ -112,6 +117,15 @@ Rule = Annotated[
         "instance-F1, hamming loss, micro-F1 and label-F1.",
         "set|sequence|f1|hamming|micro-f1|label-f1",
         default="the rule of the measure or the method that the model was trained for",
+    ),
+]
+Thresholds = Annotated[
+    Path | None,
+    option(
+        "Thresholds of your own, for rule label-f1: a CSV or TSV file of label,threshold. A label "
+        "is predicted if its probability reaches its threshold.",
+        "FILE",
+        default="those that the calibration chose",
     ),
 ]
 BeamWidth = Annotated[
@@ -148,6 +162,15 @@ def refuse_replacing(out: Path, is_asked: bool, inputs: Sequence[str] = ()) -> N
     is_input = out.resolve() in [Path(each).resolve() for each in inputs]
     if not (is_asked or is_input) and (out.is_file() or (out / "config.json").is_file()):
         raise ConfigError(f"{out} exists. Add --overwrite to replace it, or name another --out.")
+
+
+def rule_of(thresholds: Path | None, rule: str | None) -> str | None:
+    """Return the rule to predict by; raise if it has no thresholds to give."""
+    if thresholds is None:
+        return rule
+    if rule not in (None, "label-f1"):
+        raise ConfigError(f"--thresholds is for rule label-f1, not {rule}. Omit one of them.")
+    return "label-f1"
 
 
 @dataclass(frozen=True)

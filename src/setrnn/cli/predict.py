@@ -19,7 +19,7 @@ from setrnn.cli.terminal import escape_json, note, warn
 from setrnn.data.cache import Source
 from setrnn.data.disk import check_file_place
 from setrnn.data.example import Example, KnownLabels
-from setrnn.data.read import BadRows, Split
+from setrnn.data.read import BadRows, Split, read_thresholds
 from setrnn.data.read.dataset import STDIN, open_standard_input
 from setrnn.data.read.delimited import find_dialect
 from setrnn.data.read.write import is_table
@@ -100,6 +100,7 @@ def predict(
         ),
     ] = STDIN,
     rule: options.Rule = None,
+    thresholds: options.Thresholds = None,
     top: Annotated[
         int,
         option(
@@ -143,7 +144,7 @@ def predict(
         raise ConfigError("Name the documents to tag: either INPUT or --text.")
     has_known = present_field is not None or absent_field is not None
     source = reading.source(data or [], require_labels=False, model=model if data else None)
-    wanted = limits.limits()
+    wanted, rule = limits.limits(), options.rule_of(thresholds, rule)
     how: dict[str, Any] = {"rule": rule, "top": top, "limits": wanted, "calibrated": not raw}
     if out.endswith("/") or many.given():
         if out == STDIN or text or STDIN in source.places or has_known:
@@ -156,6 +157,8 @@ def predict(
         is_begun = Path(out + PARTS).exists()
         options.refuse_replacing(Path(out), overwrite or is_begun, source.places)
         how |= {"beam_width": beam_width, "split": split, "device": device, **many.given()}
+        if thresholds is not None:
+            how |= {"thresholds": read_thresholds(thresholds)}
         how |= {"csv_dialect": csv_dialect, "label_columns": label_columns}
         with terminal_progress() as on_progress:
             done = setrnn.predict_files(model, source, out, **how, on_progress=on_progress)
@@ -175,6 +178,8 @@ def predict(
     tagger = setrnn.load(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
+    if thresholds is not None:
+        tagger = tagger.with_thresholds(thresholds)
     read_options = replace(source.options, keep_columns=suffix == TASKS or is_table(file))
     columns = Columns.of(tagger, file, source.options.id_field, label_columns)
     if has_known:

@@ -102,21 +102,28 @@ def show_measures(
 
 
 def show_members(found: Mapping[str, Any]) -> None:
-    """Print what each member of a mixture gives, and the mixture: each measure by its own rule."""
-    names = [*found["members"], "mixture", "mixture, held out"]
+    """Print what each member of a mixture gives, and the mixture: each measure by its own rule.
+
+    The measures are held out: those of fitted weights and thresholds would mislead.
+    """
+    names = [*found["members"], "mixture"]
     rows: dict[str, dict[str, float]] = {name: {} for name in names}
     columns = {
-        each["measure"]: [*each["members"], each["mixture"], each["held_out"]]
+        each["measure"]: [*each["members_held_out"], each["held_out"]]
         for each in found["rules"].values()
     }
     likelihood = found["log_likelihood"]
     columns["log_prob"] = [*likelihood["members"], likelihood["mixture"]]
     for measure, values in columns.items():
-        for row, value in zip(rows.values(), values, strict=False):
+        for row, value in zip(rows.values(), values, strict=True):
             row[measure] = value
     measures = {measure: MEASURES.get(measure, "log p (set)") for measure in columns}
-    title = f"On {found['n_documents']:,} documents, each measure by the rule made for it"
-    show_measures(title, rows, measures)
+    title = f"On {found['n_documents']:,} documents, each measure by the rule made for it, held out"
+    caption = (
+        "Held out: on each fifth of the documents, with the weights and thresholds fitted on the "
+        "others; log p (set) is with the weights fitted on all."
+    )
+    show_measures(title, rows, measures, caption)
 
 
 def labels_text(labels: Sequence[str]) -> str:

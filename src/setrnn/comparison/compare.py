@@ -156,7 +156,7 @@ def compare(
         config: all settings, or a JSON file of settings to apply after the preset.
         settings: single settings by their dotted names, such as `{"training.epochs": 10}`, or as
             `["training.epochs=10"]`.
-        device: where to compute: auto, cpu or cuda.
+        device: where to compute: auto, cpu, cuda or mps.
         ray: run on a Ray cluster: "auto", "local" or its address. All nodes must see `out`, where
             the data is prepared then.
         gpus_per_run: the GPUs of each run on a Ray cluster, such as 0.25; 0: on the CPU.

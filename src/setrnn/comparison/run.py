@@ -118,7 +118,7 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
         environment={
             **tagger.notes["versions"],
             "platform": platform.system(),
-            "device": torch.cuda.get_device_name() if is_gpu else "cpu",
+            "device": torch.cuda.get_device_name() if is_gpu else tagger.system.device_name,
             "ended": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         },
         costs=Costs(

@@ -75,10 +75,10 @@ class Batch:
 
 
 def send(tensor: Tensor, device: torch.device) -> Tensor:
-    """Copy a tensor from the CPU to a device, without waiting for the copy."""
-    if device.type == "cuda":  # only from pinned memory does the copy not wait for other work
-        tensor = tensor.pin_memory()
-    return tensor.to(device, non_blocking=True)
+    """Copy a tensor from the CPU to a device, on a CUDA GPU without waiting for the copy."""
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)  # other memory waits for other work
 
 
 @dataclass(frozen=True)

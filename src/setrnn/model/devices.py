@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from setrnn.errors import ConfigError
 
-DEVICES = ("auto", "cpu", "cuda")
+DEVICES = ("auto", "cpu", "cuda", "mps")
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/cpu.max")  # microseconds of computing per period
 # With one of them, the user (or a command of ours) has chosen how threads wait for each other.
 WAITING_VARIABLES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
@@ -25,14 +25,26 @@ SHARED_SIZE = 1 << 18  # an operation on so many numbers is always shared by all
 
 
 def find_device(name: str) -> torch.device:
-    """Return a device by its name; `auto` is the GPU if there is one."""
+    """Return a device by its name; `auto` is the GPU if there is one, of NVIDIA's kind."""
     if name not in DEVICES:
         raise ConfigError(f"There is no device '{name}'. Known: {', '.join(DEVICES)}.")
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name == "cuda" and not torch.cuda.is_available():
+    if not has_device(name):
         raise ConfigError("There is no GPU that torch can use here. Use device cpu.")
     return torch.device(name)
+
+
+def has_device(kind: str) -> bool:
+    """Return whether torch can use a kind of device here: cpu, cuda, or mps of Apple's GPUs."""
+    if kind == "mps":
+        return torch.backends.mps.is_available()
+    return kind != "cuda" or torch.cuda.is_available()
+
+
+def sum_type(device: torch.device) -> torch.dtype:
+    """Return the type of a sum over many batches: Apple's GPUs have no float64."""
+    return torch.float32 if device.type == "mps" else torch.float64
 
 
 def count_gpus() -> int:

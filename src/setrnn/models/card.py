@@ -142,8 +142,7 @@ def _tabulate(notes: Mapping[str, Any]) -> dict[str, Mapping[str, float]]:
     if (mixture := notes.get("mixture")) is not None:
         rules = mixture["rules"].values()
         return {
-            "each by its own rule": {each["measure"]: each["mixture"] for each in rules},
-            "the same, held out": {each["measure"]: each["held_out"] for each in rules},
+            "each by its own rule, held out": {each["measure"]: each["held_out"] for each in rules}
         }
     valid = notes.get("valid")
     return {} if valid is None else {f"rule {valid['rule']}": valid}
@@ -194,17 +193,16 @@ def summarise(tagger: TrainedModel) -> list[str]:
 def _say_choice(names: Sequence[str], fitted: Mapping[str, Any], by: str) -> str:
     """Say which members are used, and how good they are together and alone."""
     pick = min if fitted["measure"] in LOWER_IS_BETTER else max
-    alone, best = pick(zip(fitted["members"], names, strict=True))
+    alone, best = pick(zip(fitted["members_held_out"], names, strict=True))
     weights = sorted(zip(fitted["weights"], names, strict=True), key=lambda each: -each[0])
     used = [(name, weight) for weight, name in weights if weight > 0]
-    mixed, held_out, alone = (
-        write_measure(each, fitted["measure"])
-        for each in (fitted["mixture"], fitted["held_out"], alone)
+    held_out, alone = (
+        write_measure(each, fitted["measure"]) for each in (fitted["held_out"], alone)
     )
     if len(used) == 1:
-        return f"Chosen by {by} ({mixed}): {used[0][0]} alone, no mixture was better."
+        return f"Chosen by {by} ({held_out} held out): {used[0][0]} alone, no mixture was better."
     shown = ", ".join(f"{name} {weight:.2f}" for name, weight in used)
     return (
-        f"Chosen by {by} ({mixed}; {held_out} held out): the mixture of {shown}. "
+        f"Chosen by {by} ({held_out} held out): the mixture of {shown}. "
         f"The best member alone, {best}, gives {alone}."
     )

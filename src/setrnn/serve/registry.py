@@ -140,11 +140,13 @@ class ServedModel:
         documents: Sequence[Document],
         rule: str | None,
         labels: Sequence[str] | None,
+        limits: Limits,
         top: int,
     ) -> list[ExplainAnswer]:
         """Explain documents one by one."""
         found = [
-            self.tagger.explain(text, features, top, rule, labels) for text, features in documents
+            self.tagger.explain(text, features, top, rule, labels, limits)
+            for text, features in documents
         ]
         return [
             ExplainAnswer(**vars(each), model=self.answering, notes=each.reading_notes())

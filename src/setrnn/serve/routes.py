@@ -17,7 +17,6 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from setrnn.data.example import KnownLabels
-from setrnn.data.groups import Group
 from setrnn.serve.batching import Batcher, Work
 from setrnn.serve.guard import CLIENT_GONE, Metrics
 from setrnn.serve.problems import ERRORS, ProblemError, invalid_request
@@ -154,14 +153,7 @@ router = APIRouter(
 async def tag(wanted: TagRequest, request: Request) -> TagAnswer:
     """Predict a label set for each text."""
     model = service_of(request).registry.find(wanted.model)
-    limits = Limits(
-        min_labels=wanted.min_labels or 0,
-        max_labels=wanted.max_labels,
-        required=wanted.require,
-        forbidden=wanted.forbid,
-        closed=wanted.closed,
-        groups=[Group(**each.model_dump()) for each in wanted.groups],
-    )
+    limits = wanted.limits()
     rule = model.tagger.rule_or_own(wanted.rule)
     options = (wanted.rule, limits, wanted.top, wanted.calibrated, wanted.marginals)
     # With limits, large sets may be scored, which takes seconds.
@@ -192,9 +184,10 @@ async def complete(wanted: CompleteRequest, request: Request) -> CompleteAnswer:
 async def explain(wanted: ExplainRequest, request: Request) -> ExplainAnswer:
     """Explain the labels of a text: its words, and the sequences and sets of labels."""
     model = service_of(request).registry.find(wanted.model)
-    choose_explained_rule(model.tagger, wanted.rule, wanted.labels)  # before it is queued
+    limits = wanted.limits()
+    choose_explained_rule(model.tagger, wanted.rule, wanted.labels, limits)  # before it is queued
     labels = None if wanted.labels is None else tuple(wanted.labels)
-    work = Work(model.explain, (wanted.rule, labels, wanted.top), may_be_slow=True)
+    work = Work(model.explain, (wanted.rule, labels, limits, wanted.top), may_be_slow=True)
     found = await process(request, model, work, [wanted.text], [wanted.features or ()])
     return cast(ExplainAnswer, found[0])
 

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from setrnn.data.groups import Group
+from setrnn.systems.limits import Limits
 from setrnn.systems.rules import RULES
 from setrnn.tagging.explanation import Explanation
 from setrnn.tagging.prediction import Completion, Prediction
@@ -68,12 +70,9 @@ class LabelGroup(BaseModel):
     name: str = Field("", max_length=MAX_NAME, description="The name of the group, for errors.")
 
 
-class TagRequest(_Request):
-    """Texts to tag."""
+class _Limited(BaseModel):
+    """What the predicted sets must satisfy."""
 
-    texts: list[str] = Field(min_length=1, fail_fast=True, description="The documents.")
-    rule: RuleName = None
-    top: Top = Field(1, description="How many sets to return: the predicted one and alternatives.")
     require: Names = Field([], description="Labels that every set must contain.")
     forbid: Names = Field([], description="Labels that no set may contain.")
     min_labels: Count | None = Field(None, description="The fewest labels of a set.")
@@ -86,6 +85,25 @@ class TagRequest(_Request):
     groups: list[LabelGroup] = Field(
         [], max_length=MAX_GROUPS, description="Groups of labels that bound every set."
     )
+
+    def limits(self) -> Limits:
+        """Return the limits; the model checks the labels."""
+        return Limits(
+            min_labels=self.min_labels or 0,
+            max_labels=self.max_labels,
+            required=self.require,
+            forbidden=self.forbid,
+            closed=self.closed,
+            groups=[Group(**each.model_dump()) for each in self.groups],
+        )
+
+
+class TagRequest(_Limited, _Request):
+    """Texts to tag."""
+
+    texts: list[str] = Field(min_length=1, fail_fast=True, description="The documents.")
+    rule: RuleName = None
+    top: Top = Field(1, description="How many sets to return: the predicted one and alternatives.")
     features: Annotated[list[Names], Field(fail_fast=True)] | None = Field(
         None, description="The features of each document, if the model was trained with features."
     )
@@ -103,14 +121,14 @@ class CompleteRequest(_DocumentRequest):
     top: Top = Field(3, description="How many sets to return.")
 
 
-class ExplainRequest(_DocumentRequest):
+class ExplainRequest(_Limited, _DocumentRequest):
     """A text whose labels to explain."""
 
     rule: RuleName = None
     labels: Names | None = Field(
         None,
         description="The set to explain instead of the predicted one; [] is the empty set. Cannot "
-        "be combined with a rule.",
+        "be combined with a rule or limits.",
     )
     top: Top = Field(12, description="How many sequences to return, at most the beam width.")
 

@@ -285,8 +285,9 @@ class MixtureSystem(System):
 
     @property
     def device_name(self) -> str:
-        """Where the members compute: cuda if one of them does."""
-        return "cuda" if any(each.device_name == "cuda" for each in self.systems) else "cpu"
+        """Where the members compute: a GPU if one of them does."""
+        names = (each.device_name for each in self.systems)
+        return next((name for name in names if name != "cpu"), "cpu")
 
     def with_beam_width(self, beam_width: int) -> MixtureSystem | None:
         """Return the mixture with another beam width in all members that search."""

@@ -19,7 +19,13 @@ from setrnn.config import Config
 from setrnn.data.batches import make_batch, prediction_batches
 from setrnn.data.ragged import Ragged
 from setrnn.methods import Method
-from setrnn.model.devices import find_device, limited_threads, patient_threads, thread_pool
+from setrnn.model.devices import (
+    find_device,
+    has_device,
+    limited_threads,
+    patient_threads,
+    thread_pool,
+)
 from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network, find_window, rebuild_network
 from setrnn.search.set_search import ScoredSets
@@ -63,7 +69,7 @@ class NeuralSystem(System):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:
-        """Rebuild the system from its arrays on a device: auto, cpu or cuda."""
+        """Rebuild the system from its arrays on a device: auto, cpu, cuda or mps."""
         place = find_device(device)
         weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
         network = rebuild_network(weights, config, method.decoder)
@@ -76,7 +82,7 @@ class NeuralSystem(System):
 
     @property
     def device_name(self) -> str:
-        """Where the system computes: cpu or cuda."""
+        """Where the system computes: cpu, cuda or mps."""
         return self.device.type
 
     def with_beam_width(self, beam_width: int) -> Self | None:
@@ -115,8 +121,8 @@ class NeuralSystem(System):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Move the weights to the device they were on, or to the CPU if there is no GPU."""
-        has_device = state["device"].type == "cpu" or torch.cuda.is_available()
-        state["device"] = state["device"] if has_device else torch.device("cpu")
+        is_here = has_device(state["device"].type)
+        state["device"] = state["device"] if is_here else torch.device("cpu")
         state["network"] = state["network"].to(state["device"])
         self.__dict__.update(state)
 
@@ -240,7 +246,7 @@ class IndependentSystem(NeuralSystem):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:
-        """Rebuild the system from its arrays on a device: auto, cpu or cuda."""
+        """Rebuild the system from its arrays on a device: auto, cpu, cuda or mps."""
         weights = dict(arrays)
         shift = unpack_shift(weights.pop(EMPTY_SHIFT))
         return super().from_arrays(weights, method, config, device).with_empty_shift(shift)

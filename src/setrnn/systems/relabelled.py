@@ -115,7 +115,7 @@ class RelabelledSystem(System):
 
     @property
     def device_name(self) -> str:
-        """Where the system computes: cpu or cuda."""
+        """Where the system computes: cpu, cuda or mps."""
         return self.own.device_name
 
     def with_beam_width(self, beam_width: int) -> RelabelledSystem | None:

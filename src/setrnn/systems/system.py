@@ -70,7 +70,7 @@ class System(Protocol):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:
-        """Rebuild the system from its arrays on a device: auto, cpu or cuda."""
+        """Rebuild the system from its arrays on a device: auto, cpu, cuda or mps."""
 
     @property
     def max_labels(self) -> int | None:
@@ -79,7 +79,7 @@ class System(Protocol):
 
     @property
     def device_name(self) -> str:
-        """Where the system computes: cpu or cuda."""
+        """Where the system computes: cpu, cuda or mps."""
         return "cpu"
 
     def log_probs_by_rule(

@@ -91,7 +91,7 @@ def choose(
         n: how many to choose.
         split: the part of the pool; train, or the only one, if not given.
         rule: the prediction rule; the model's own if not given.
-        device: where a model that is loaded from a folder computes: auto, cpu or cuda.
+        device: where a model that is loaded from a folder computes: auto, cpu, cuda or mps.
         on_progress: called with the progress.
 
     Example:

@@ -78,7 +78,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         close_labels: whether to add to each text the labels above its own, before training and
             before scoring.
         limits: what the predicted sets must satisfy, such as `setrnn.Limits(max_labels=3)`.
-        device: where to compute: "cpu", "cuda", or "auto" for a GPU if there is one.
+        device: where to compute: "cpu", "cuda", "mps", or "auto" for a GPU of NVIDIA if any.
         random_state: the seed: a whole number, a `RandomState`, or None for a new one each fit.
         verbose: whether to write a line to standard error after each epoch. Notes and warnings go
             to the logger `setrnn`.

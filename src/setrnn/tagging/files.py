@@ -19,7 +19,7 @@ import multiprocessing
 import os
 import shutil
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, replace
@@ -87,12 +87,15 @@ class TagWork:
     calibrated: bool
     beam_width: int | None
     columns: Columns
+    thresholds: Mapping[str, float] | None
 
     def load(self) -> Tagger:
         """Load the model; raise ConfigError if it is not the one that the run began with."""
         tagger = setrnn.load(self.model, self.device)
         if tagger.version != self.model_version:
             raise ConfigError(f"{self.model} has changed, or differs between machines.")
+        if self.thresholds is not None:
+            tagger = tagger.with_thresholds(self.thresholds)
         return tagger if self.beam_width is None else tagger.with_beam_width(self.beam_width)
 
     def tag(self, tagger: Tagger, documents: Iterable[Example]) -> Iterator[Prediction]:
@@ -115,6 +118,7 @@ def predict_files(
     out: str | Path,
     *,
     rule: str | None = None,
+    thresholds: Mapping[str, float] | None = None,
     top: int = 1,
     limits: Limits | None = None,
     calibrated: bool = True,
@@ -140,13 +144,14 @@ def predict_files(
         data: files, globs or folders; with `ray`, also addresses such as "s3://bucket/in/".
         out: a .jsonl, .csv, .xlsx or .parquet file; or a folder, whose parts are JSON Lines.
         rule: the prediction rule; the model's own if None.
+        thresholds: those of `Tagger.with_thresholds`, for rule "label-f1".
         top: how many sets to write per document.
         limits: limits on the predicted sets.
         calibrated: whether to write calibrated probabilities.
         beam_width: another beam width than that of training.
         split: the part to read, if the data has several.
         chunk_rows: the number of rows per part.
-        device: "auto", "cpu" or "cuda".
+        device: "auto", "cpu", "cuda" or "mps".
         workers: the number of workers; by default one per core, or one per GPU.
         ray: the address of a Ray cluster; "auto" for that of this machine, "local" to start one.
         gpus_per_worker: the GPUs of each worker on a Ray cluster, which may be a fraction.
@@ -172,14 +177,16 @@ def predict_files(
     from setrnn.tagging.ray_cluster import choose_device, tag_on_ray  # they need this file
 
     device = choose_device(device, ray, gpus_per_worker, "--gpus-per-worker")
-    tagger = setrnn.load(model, "cpu")
+    loaded = tagger = setrnn.load(model, "cpu")
+    if thresholds is not None:
+        tagger = tagger.with_thresholds(thresholds)
     if beam_width is not None:
         tagger.with_beam_width(beam_width)
     tagger.resolve(rule, top, limits, calibrated)
     columns = Columns.of(tagger, out, options.id_field, label_columns)
     work = TagWork(
         model=fix_place(model),
-        model_version=tagger.version,
+        model_version=loaded.version,
         device=device,
         rule=rule,
         top=top,
@@ -187,6 +194,7 @@ def predict_files(
         calibrated=calibrated,
         beam_width=beam_width,
         columns=columns,
+        thresholds=thresholds,
     )
     if ray is not None:
         if is_file:

@@ -391,7 +391,7 @@ def check_tagger(tagger: object) -> None:
 
 
 def load(folder: str | Path, device: str = "auto") -> Tagger:
-    """Load a model onto a device: cpu, cuda, or auto for a GPU if there is one.
+    """Load a model onto a device: cpu, cuda, mps, or auto for a GPU of NVIDIA if any.
 
     The model is in a folder or on the Hugging Face hub: `hub:OWNER/NAME`, or
     `hub:OWNER/NAME@REVISION` for one branch, tag or commit. Nothing in it is run or unpickled.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from textwrap import shorten
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from typing_extensions import Self
@@ -17,10 +18,10 @@ from setrnn.data.example import Hashes
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
-from setrnn.data.read import make_hierarchy
+from setrnn.data.read import make_hierarchy, read_thresholds
 from setrnn.data.read.label_files import Parents
 from setrnn.data.text.words import TextEncoder
-from setrnn.errors import ConfigError, ModelError
+from setrnn.errors import ConfigError, ModelError, nearest_name
 from setrnn.methods import METHODS, find_method
 from setrnn.models.card import write_readme
 from setrnn.models.folder import CALIBRATION, SavedModel, load_model, save_model
@@ -31,13 +32,14 @@ from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.predicting import documents_at_once
 from setrnn.systems.registry import choose_rule, find_system
 from setrnn.systems.relabelled import RelabelledSystem
-from setrnn.systems.rules import RULES, find_rule, rule_for
-from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS
+from setrnn.systems.rules import LABEL_RULE, RULES, find_rule, rule_for
+from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS, Thresholds
 from setrnn.systems.rules.plausible import Dependencies
 from setrnn.systems.system import System
 from setrnn.tagging.trust import Calibration
 
 BATCH = 1024  # the most documents that are searched together
+Value = TypeVar("Value")
 # Arrays of a model folder.
 SEEN_SETS, SEEN_SETS_OFFSETS, TRAINED_TEXTS = "seen_sets", "seen_sets_offsets", "trained_texts"
 
@@ -193,6 +195,46 @@ class TrainedModel:
             hierarchy = replace(hierarchy, keeps_closed=keeps_closed)
         return replace(self, hierarchy=hierarchy, version="")
 
+    def with_thresholds(self, thresholds: str | Path | Mapping[str, float]) -> Self:
+        """Return the same model with thresholds of your own, which predicts by rule `label-f1`.
+
+        A label is predicted if its p(label | text), as `predict_proba` returns it, reaches its
+        threshold. Other labels keep the threshold that the calibration chose, or one half. Sets are
+        no longer accepted by this rule: that was measured with other thresholds.
+
+        Args:
+            thresholds: from 0 to 1 by label, or a file of label,threshold.
+
+        Example:
+            >>> import setrnn
+            >>> tagger = setrnn.train("newsroom", "br").with_thresholds({"sport": 0.2})
+            >>> tagger.tag(["The ski race was cancelled because of the storm."])[0].labels
+            ('sport', 'weather', 'storm')
+        """
+        given = thresholds if isinstance(thresholds, Mapping) else read_thresholds(thresholds)
+        for label, value in given.items():
+            if label not in self.labels.index:
+                known = nearest_name(label, self.labels.names)
+                raise ConfigError(f"The model has no label '{label}' to give a threshold. {known}")
+            if not 0 <= value <= 1:
+                raise ConfigError(f"The threshold of '{label}' must be from 0 to 1, got {value}.")
+        fitted, system, rule = self.fitted, self.system, rule_for("label_f1")
+        before = fitted.thresholds or Thresholds(0.5, np.full(len(self.labels), 0.5))
+        labels = np.array([self.labels.index[label] for label in given], dtype=np.int32)
+        by_label = before.by_label.copy()
+        by_label[labels] = fitted.own_probs(np.array([*given.values()], dtype=np.float64), labels)
+        if isinstance(system, MixtureSystem):
+            weights = take_from(LABEL_RULE, rule, system.weights.by_rule)
+            system = replace(system, weights=replace(system.weights, by_rule=weights))
+        calibration = replace(
+            fitted,
+            thresholds=replace(before, by_label=by_label),
+            scalings=take_from(LABEL_RULE, rule, fitted.scalings),
+            acceptance={name: each for name, each in fitted.acceptance.items() if name != rule},
+            plausible=0.0,  # the thresholds decide alone
+        )
+        return replace(self, system=system, rule=rule, calibration=calibration, version="")
+
     @property
     def keeps_closed(self) -> bool:
         """Whether predicted sets contain the ancestors of their labels in the hierarchy."""
@@ -315,3 +357,9 @@ def _first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     chosen = lines[1] if len(lines) > 1 and lines[0].endswith(":") else "".join(lines[:1])
     return shorten(chosen.rstrip(". "), 160, placeholder=" ...") + "."
+
+
+def take_from(one: str, other: str, values: Mapping[str, Value]) -> dict[str, Value]:
+    """Return values by rule, of which one rule has that of another, or none as the other."""
+    found = {rule: value for rule, value in values.items() if rule != other}
+    return found | ({other: found[one]} if one in found else {})

@@ -69,8 +69,9 @@ class Keeper:
                 if value is not None:
                     self.optimizer.state[parameter][key] = value.clone().to(parameter.device)
         torch.set_rng_state(tensors["random.cpu"])
-        if next(self.network.parameters()).is_cuda and "random.cuda" in tensors:
-            torch.cuda.set_rng_state(tensors["random.cuda"])
+        device = next(self.network.parameters()).device
+        if device.type != "cpu" and f"random.{device.type}" in tensors:
+            torch.get_device_module(device).set_rng_state(tensors[f"random.{device.type}"])
         self.average.restore(tensors)
         self.best_weights = select_prefix(BEST, tensors) or None
 
@@ -84,8 +85,10 @@ class Keeper:
             for key, value in self.optimizer.state.get(parameter, {}).items():
                 tensors[f"{_OPTIMIZER}{key}.{name}"] = value
         tensors["random.cpu"] = torch.get_rng_state()
-        if next(self.network.parameters()).is_cuda:
-            tensors["random.cuda"] = torch.cuda.get_rng_state()
+        device = next(self.network.parameters()).device
+        if device.type != "cpu":
+            state = torch.get_device_module(device).get_rng_state()
+            tensors[f"random.{device.type}"] = state
         return tensors | self.average.state() | _add_prefix(BEST, self.best_weights or {})
 
     def seconds(self) -> float:

@@ -22,6 +22,7 @@ from setrnn.data.streaming import prefetch
 from setrnn.errors import explain_full_gpu
 from setrnn.methods import Method
 from setrnn.metrics import is_better
+from setrnn.model.devices import sum_type
 from setrnn.model.network import Network
 from setrnn.objectives import find_objective
 from setrnn.progress import Epoch, Progress
@@ -121,7 +122,8 @@ class Trainer:
         position, batches = self.position, self._batches()
         start, n_before = time.perf_counter(), position.n_documents
         # One sum over the whole epoch: a stop in between changes no bit of it.
-        loss_sum = torch.tensor(position.loss_sum, dtype=torch.float64, device=self.device)
+        kind = sum_type(self.device)
+        loss_sum = torch.tensor(position.loss_sum, dtype=kind, device=self.device)
         self.network.train()
         way_out = (
             f"Lower training.batch_size (now {self.settings.batch_size}) and resume with --resume, "

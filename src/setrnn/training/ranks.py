@@ -108,6 +108,8 @@ def connected(device: str) -> Iterator[Ranks]:
     if not (dist.is_available() and dist.is_torchelastic_launched()):
         yield ALONE
         return
+    if device == "mps":
+        raise ConfigError("torchrun needs GPUs of NVIDIA, or --device cpu. Train without it.")
     is_on_gpu = device != "cpu" and torch.cuda.is_available()
     if is_on_gpu:
         own = int(os.environ["LOCAL_RANK"])

@@ -12,6 +12,7 @@ import pytest
 
 from page.page_site import (
     chips,
+    drop,
     expect,
     exported,
     open_queue,
@@ -219,3 +220,14 @@ def test_what_training_warned_of_is_above_the_page(browser, site):
         expect(tab.locator("#warnings p")).to_have_text([warning])
         tab.select_option("#model", "plain")
         expect(tab.locator("#warnings")).to_be_hidden()
+
+
+def test_the_columns_of_the_training_data_are_chosen_where_a_file_is_opened(browser, site):
+    columns = {"text_field": "note", "labels_field": "kind"}
+    model = replace(site.tagger, notes={**site.tagger.notes, "columns": columns})
+    with page_of(browser, Registry.of(ServedModel("own", "v1", model))) as tab:
+        drop(tab, "shop.csv", "text,note,kind\nx,A storm in Palmeda,weather\n")
+        tab.wait_for_selector("#table[open]")
+        assert tab.locator("#table-texts :checked").count() == 1
+        expect(tab.locator("#table-preview li")).to_contain_text("A storm in Palmeda")
+        expect(tab.locator("#table-preview .tag")).to_have_text(["weather"])

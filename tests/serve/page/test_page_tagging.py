@@ -142,3 +142,36 @@ def test_an_answer_that_comes_late_is_not_waited_for(tab, site):
     assert ended.value.post_data_json["present"] == [first]
     both = site.tagger.complete(TEXT, present=[first, second], top=6)
     expect(tab.locator("#probability")).to_have_text(percent(both.probability))
+
+
+def test_after_a_label_is_added_keys_belong_to_the_document_again(tab, site):
+    tag(tab, TEXT)
+    label = site.tagger.labels.names[-1]
+    tab.keyboard.press("/")
+    tab.keyboard.press("/")
+    assert tab.input_value("#search") == ""
+    tab.keyboard.type(label)
+    tab.wait_for_selector("#found li")
+    tab.keyboard.press("Enter")
+    settled(tab)
+    assert tab.evaluate("document.activeElement.id") == "reading"
+    tab.keyboard.press("d")
+    expect(tab.locator("#document-status")).to_have_text("done")
+    tab.keyboard.press("/")
+    tab.keyboard.type("a/")
+    assert tab.input_value("#search") == "a/", "it may be within a label"
+
+
+def test_a_set_far_less_probable_than_another_says_why_it_is_chosen(tab, site, test_texts):
+    found = site.tagger.tag(test_texts, "hamming", top=6)
+    most = [max([other.probability for other in each.alternatives], default=0) for each in found]
+    shares = [each.probability / max(one, 1e-9) for each, one in zip(found, most, strict=True)]
+    tab.select_option("#rule", "hamming")
+    for row in (shares.index(min(shares)), shares.index(max(shares))):
+        drop(tab, "one.txt", test_texts[row])
+        expect(tab.locator("#reading")).to_have_text(test_texts[row])
+        settled(tab)
+        hint = f"{percent(found[row].probability)} is for exactly these labels. Another set has "
+        said = f"{hint}{percent(most[row])}" in tab.locator("#set-hint").text_content()
+        assert said == (shares[row] <= 0.5)
+    assert min(shares) <= 0.5 < max(shares)

@@ -5,11 +5,13 @@ import numpy as np
 import pytest
 
 import setrnn
+from setrnn.cli.tables import show_members
 from setrnn.config import Config, MixtureConfig, TextSettings, from_dict
 from setrnn.data.cache import prepare
 from setrnn.data.labels import LabelVocabulary
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.metrics import LOWER_IS_BETTER
+from setrnn.models.card import write_readme
 from setrnn.models.folder import load_model, save_model
 from setrnn.systems.relabelled import RelabelledSystem
 from setrnn.systems.rules import RULES
@@ -64,6 +66,32 @@ def test_on_the_documents_it_is_fitted_on_no_member_is_better(mixed, calibrated,
     best = (min if found["measure"] in LOWER_IS_BETTER else max)(found["members"])
     is_better = found["mixture"] <= best if rule == "hamming" else found["mixture"] >= best
     assert is_better
+
+
+@pytest.mark.parametrize("rule", SET_RULES)
+def test_held_out_scores_of_members_differ_only_by_thresholds(mixed, rule):
+    found = mixed.notes["mixture"]["rules"][rule]
+    is_same = found["members_held_out"] == pytest.approx(found["members"])
+    assert is_same == (rule not in ("micro-f1", "label-f1"))
+
+
+def test_only_held_out_scores_are_shown(mixed, capsys):
+    notes = mixed.notes["mixture"]
+    values = {"mixture": 0.11, "members": [0.12, 0.13], "held_out": 0.21}
+    values |= {"members_held_out": [0.22, 0.23]}
+    rules = {name: {**each, **values} for name, each in notes["rules"].items()}
+    members = ["one", "other"]
+    likelihood = {"members": [-1.0, -2.0], "mixture": -0.5}
+    show_members({**notes, "members": members, "rules": rules, "log_likelihood": likelihood})
+    said = capsys.readouterr().out
+    assert all(each in said for each in ("0.210", "0.220", "0.230", "held out"))
+    assert not any(each in said for each in ("0.110", "0.120", "0.130"))
+    readme = write_readme(
+        replace(mixed, notes={**mixed.notes, "mixture": {**notes, "rules": rules}})
+    )
+    assert "held out" in readme
+    assert "0.210" in readme
+    assert "0.110" not in readme
 
 
 def test_the_likelihood_is_at_least_that_of_the_best_member(mixed, members, valid):

@@ -1,4 +1,4 @@
-"""Files about labels: a map of other names, the parents of a hierarchy, and groups."""
+"""Files about labels: other names, the parents of a hierarchy, groups, and thresholds."""
 
 from __future__ import annotations
 
@@ -118,6 +118,23 @@ def read_groups(path: str | Path, encoding: str | None = None) -> tuple[Group, .
         Group(own, int(rules[name][1]), rules[name][0] == "exactly", name)
         for name, own in labels.items()
     )
+
+
+def read_thresholds(path: str | Path, encoding: str | None = None) -> dict[str, float]:
+    """Read a CSV or TSV file of label,threshold; the first line may name the columns."""
+    found: dict[str, float] = {}
+    for where, (label, written) in _read_rows(Path(path), ("label", "threshold"), encoding):
+        try:
+            value = float(written)
+        except ValueError:
+            raise DataError(
+                f"{where}: the threshold must be a number from 0 to 1, got {shown(written)}."
+            ) from None
+        if found.setdefault(label, value) != value:
+            raise DataError(f"{where}: {shown(label)} has another threshold above. Remove one.")
+    if not found:
+        raise DataError(f"{path} names no label. Write rows of label,threshold.")
+    return found
 
 
 def save_groups(groups: Iterable[Group], path: Path) -> None:

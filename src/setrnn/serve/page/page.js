@@ -174,6 +174,7 @@ function listen() {
     (label, isKnown) => {
       if (isKnown !== null) remember([label], isKnown);
       current.decide(label, "accepted");
+      at("reading").focus({ preventScroll: true }); // the next key is not typed
     },
   );
 }

@@ -97,6 +97,7 @@ function setHint(view) {
     hints.push(`The model gave your decisions a probability of only ${given}.`);
   }
   if (view.isGiven) hints.push("After a decision, probabilities are not calibrated.");
+  if (view.rarerHint) hints.push(view.rarerHint);
   if (view.settledHint) hints.push(view.settledHint);
   if (view.isProved) hints.push("Proved: no other set is more probable.");
   return hints.filter(Boolean).join(" ");

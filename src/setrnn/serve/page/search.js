@@ -106,6 +106,8 @@ export function makeSearch(find, findAdded, choose) {
       ArrowUp: () => last >= 0 && activate(active <= 0 ? last : active - 1),
       Enter: () => (list.hidden ? attempt(search) : take(active)),
       Escape: () => (list.hidden ? field.blur() : close()),
+      // No label begins with the key that leads here.
+      ...(!field.value && at("keys-on").checked && { "/": () => {} }),
     };
     if (!(event.key in keys)) return;
     event.preventDefault();

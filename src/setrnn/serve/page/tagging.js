@@ -10,6 +10,7 @@ const BYTES_PER_CHARACTER = 8; // at most, including the rest of the request
 const MAX_LABEL = 1000; // characters that the server accepts
 const MAX_TREE = 10_000; // labels in the tree
 const UNLIKELY = 0.001; // labels below are not listed
+const RARER = 2; // times as probable is another set, where that is explained
 const SURE = 0.05; // labels closer to 0 or 1 are not asked about
 
 // The models and limits of the server, and the chosen model and rule.
@@ -258,6 +259,7 @@ export function viewOf({ decision, prediction, completion, notes }) {
     alternatives: said.alternatives.filter(likely),
     probability: isSame ? said.probability : null,
     confidence: confidenceOf(decision, labels, prediction),
+    rarerHint: isSame ? rarerHint(said) : "",
     isProved: !completion && prediction.certificate?.proved === true,
     isGiven: completion !== null,
     isFitting: completion ? completion.known_probability > 0 : null,
@@ -307,6 +309,14 @@ function settledHint(settled, labels) {
   if (!settled.length || !target) return "";
   const many = settled.length === labels.length ? "All labels are settled" : "Settled labels (●)";
   return `${many}: each is right in at least ${asShare(target)} of cases.`;
+}
+
+// Most rules do not go by the probability of the whole set.
+function rarerHint({ probability, alternatives }) {
+  const most = Math.max(0, ...alternatives.map((each) => each.probability));
+  if (probability === 0 || most < RARER * probability) return ""; // if it is 0, a note says why
+  const [own, other] = [probability, most].map(percent);
+  return `${own} is for exactly these labels. Another set has ${other}: the rule does not go by the probability of whole sets.`;
 }
 
 export const asShare = (target) => percent(target).replace(".0%", "%");

@@ -95,7 +95,7 @@ class Automatic:
 
     def __post_init__(self) -> None:
         """Choose what may become a member; refuse settings that cannot be trained."""
-        self.is_on_gpu = find_device(self.device).type == "cuda"
+        self.is_on_gpu = find_device(self.device).type != "cpu"
         self.n_threads = threads_of_jobs(MOST_JOBS)
         self.measure = self.asked.config.training.metric
         self.rule = rule_for(self.measure)

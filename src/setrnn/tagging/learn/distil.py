@@ -87,7 +87,7 @@ def distil(
         preset: the settings to start from, as for `train`.
         config: all settings, or a JSON file of settings to apply after the preset.
         settings: single settings by their dotted names, such as `{"distillation.sets": 4}`.
-        device: where to compute: auto, cpu or cuda.
+        device: where to compute: auto, cpu, cuda or mps.
         seed: the seed of the run; 0 if not given.
         resume: continue the run kept in OUT.run, as for `train`; the teacher is asked again.
         keep_run: whether OUT.run stays, as for `train`.

@@ -64,7 +64,7 @@ def mix(
         split: the part of the data; valid, or the only one, if not given. Of data without a valid
             part that the models were trained on, it is the valid part that was cut off then.
         out: the model folder to write.
-        device: where networks that are loaded from folders compute: auto, cpu or cuda.
+        device: where networks that are loaded from folders compute: auto, cpu, cuda or mps.
         allow_training_documents: whether to fit, with a warning, on documents that a model was
             trained on; otherwise they raise DataError.
         on_progress: called with the progress and with notes for the user.

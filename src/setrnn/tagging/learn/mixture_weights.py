@@ -90,7 +90,9 @@ class FittedRule:
     measure: str
     members: list[float]  # the score of each alone
     mixture: float
-    held_out: float  # of each fifth of the documents, by weights fitted on the others
+    # Of each fifth of the documents, by weights and thresholds fitted on the others.
+    held_out: float
+    members_held_out: list[float]
 
 
 def collect(
@@ -226,6 +228,7 @@ def _fit_rule(
         [scores.sign * scores.value(each, every) for each in scores.members],
         scores.sign * scores.value(weights, every),
         scores.sign * scores.held_out(moved, parts),
+        [scores.sign * scores.held_out([each] * len(parts), parts) for each in scores.members],
     )
 
 

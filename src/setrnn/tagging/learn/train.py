@@ -110,7 +110,7 @@ def train(
         config: all settings, or a JSON file of settings to apply after the preset.
         settings: single settings by their dotted names, such as `{"training.epochs": 10}`, or as
             `["training.epochs=10"]`.
-        device: where to compute: auto, cpu or cuda.
+        device: where to compute: auto, cpu, cuda or mps.
         seed: the seed of the run; 0 if not given.
         resume: continue the run kept in OUT.run. With a budget that is used up already, its best
             epoch becomes the model; without a method, members without a finished epoch are left
@@ -137,7 +137,7 @@ def train(
     if chosen is None:
         from setrnn.tagging.learn.automatic import Automatic
 
-        is_on_gpu = find_device(device).type == "cuda"
+        is_on_gpu = find_device(device).type != "cpu"
         if budget is None and not is_on_gpu:
             seconds = SECONDS_ON_CPU
         n_jobs = 1 if is_on_gpu else jobs

@@ -87,7 +87,7 @@ def update(
         data: the documents that the model was trained on, in the same forms.
         out: the model folder to write; not that of the model.
         settings: settings of the further training, such as `{"training.epochs": 5}`.
-        device: where to compute: auto, cpu or cuda.
+        device: where to compute: auto, cpu, cuda or mps.
         on_progress: called with the progress.
 
     Example:

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from setrnn.errors import ModelError
-from setrnn.systems.candidates import Floats32, Ids
+from setrnn.systems.candidates import Floats, Floats32, Ids
 from setrnn.systems.limits import PLAUSIBLE
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.trust.acceptance import Acceptance, LabelAcceptance, Shown, as_plain
 from setrnn.tagging.trust.labels import LabelCurves
 from setrnn.tagging.trust.sets import Scaling
 
+N_HALVINGS = 40
 Target = tuple[float, float]  # an accuracy, and the confidence that it is reached
 
 
@@ -51,6 +52,17 @@ class Calibration:
     def label_probs(self, probs: Floats32, labels: Ids | None = None) -> Floats32:
         """Calibrate p(label | document), (n, L), or those of given labels (n, S)."""
         return probs if self.label_curves is None else self.label_curves(probs, labels)
+
+    def own_probs(self, probs: Floats, labels: Ids) -> Floats:
+        """Return the least own probability that is calibrated to each (E,); 2 if none is."""
+        low, high = np.zeros(len(probs)), np.full(len(probs), 2.0)
+        for _ in range(N_HALVINGS):  # of a curve that never falls
+            middle = (low + high) / 2
+            is_enough = (
+                self.label_probs(np.minimum(middle, 1.0).astype(np.float32), labels) >= probs
+            )
+            low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
+        return np.where(probs > 0, high, 0.0)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values: the model's calibration.json."""
