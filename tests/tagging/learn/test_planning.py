@@ -59,7 +59,7 @@ def test_with_little_time_there_are_fewer_epochs_or_none():
     assert full == MemberPlan(20)
     assert short.is_short
     assert short.epochs * 70 <= 1_000 < full.epochs * 70
-    assert "6 epochs would take about 7.0 minutes" in plan(planner(100), slow)
+    assert "4 epochs would take about 4.7 minutes" in plan(planner(100), slow)
 
 
 def test_mixing_is_planned_for_the_members_that_will_be_mixed():

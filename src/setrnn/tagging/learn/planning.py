@@ -45,7 +45,7 @@ from setrnn.training.validation import has_valid
 
 SAFETY = 0.85  # the share of the time left that is planned: other programs may use the cores
 FIRST_SHARE = 0.6  # of the time left, for the first of several networks
-LEAST_EPOCHS, LEAST_SHARE = 3, 0.3  # of a network; and of its epochs without a limit
+LEAST_EPOCHS, LEAST_SHARE = 2, 0.2  # of a network; and of its epochs without a limit
 MIXING_PASSES = 5  # over the valid part, by each member: candidates, weights, calibration
 MIXING_SHARE, LEAST_MIXED = 0.2, 300  # of the budget; documents
 WORDS_PER_SECOND = {"ppmi": 150_000, "word2vec": 50_000}  # on one core, about
