@@ -209,7 +209,8 @@ def calibrate_or_warn(
 ) -> Tagger:
     """Calibrate a tagger on documents, if there are enough; save the calibration in `out`.
 
-    A calibration that fails leaves the tagger as it is: the model's own probabilities stay.
+    A calibration that fails leaves the tagger as it is: the model's own probabilities stay. One
+    that cannot be written raises DataError.
 
     Args:
         tagger: the model.
@@ -226,8 +227,7 @@ def calibrate_or_warn(
                 calibration = fit_calibration(
                     tagger, documents, before=before, on_progress=on_progress
                 )
-            calibrated = replace(tagger, calibration=calibration)
-            tagger = calibrated if out is None else calibrated.save_calibration(out)
+            tagger = replace(tagger, calibration=calibration)
             log.info(
                 f"Calibrated on the {n_documents:,} {kind}documents (temperature "
                 f"{calibration.scalings['sets'].temperature:.2f}): predict gives calibrated "
@@ -243,6 +243,8 @@ def calibrate_or_warn(
         if reason is None:
             raise
         log.warning(f"The model is not calibrated: {reason}")
+    if out is not None and tagger.calibration is not None:
+        tagger = tagger.save_calibration(out)
     if before is not None:
         _warn_of_lost_targets(tagger, before)
     return tagger
