@@ -224,13 +224,11 @@ def calibrate_or_warn(
         if n_documents >= MIN_DOCUMENTS:
             way_out = "Calibrate it on fewer documents, with setrnn calibrate."
             with explain_full_gpu("Calibrating", way_out):
-                calibration = fit_calibration(
-                    tagger, documents, before=before, on_progress=on_progress
-                )
-            tagger = replace(tagger, calibration=calibration)
+                found = fit_calibration(tagger, documents, before=before, on_progress=on_progress)
+            tagger = replace(tagger, calibration=found)
             log.info(
                 f"Calibrated on the {n_documents:,} {kind}documents (temperature "
-                f"{calibration.scalings['sets'].temperature:.2f}): predict gives calibrated "
+                f"{found.scalings['sets'].temperature:.2f}): predict gives calibrated "
                 "probabilities, predict --raw the model's own."
             )
         else:
