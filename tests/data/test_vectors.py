@@ -66,6 +66,13 @@ class TestKeeping:
         assert np.array_equal(word_vectors(prepared, SMALL), first)
         assert list(prepared.folder.glob("*word_vectors*")) == [vectors_file(prepared, SMALL)]
 
+    def test_the_lock_of_a_process_that_was_killed_after_writing_is_removed(self, prepared):
+        word_vectors(prepared, SMALL)
+        kept = vectors_file(prepared, SMALL)
+        kept.with_name(f".{kept.name}.lock").write_text("1\n")
+        word_vectors(prepared, SMALL)
+        assert list(prepared.folder.glob("*word_vectors*")) == [kept]
+
     @pytest.mark.parametrize("is_cut", [True, False])
     def test_damage_is_refused_and_what_is_deleted_is_made_again(self, prepared, is_cut):
         whole = word_vectors(prepared, SMALL)

@@ -24,8 +24,11 @@ SETTINGS = tuple(each for setting in TINY for each in ("--set", setting))
 NETWORK = ("--method", "set-rnn-exact", "--device", "cpu", *SETTINGS)
 COMPARED = ("--methods", "br,sigmoid", "--seeds", "1", *NETWORK[2:])
 TEXTS = ("--unlabelled", "data/test.jsonl")
+MEMBERS = ("models/network", "models/br")
+MIXTURE = ("train", "data", "--out", "out/mixture", "--budget", "0", *NETWORK[2:], "--overwrite")
 CLASSICAL = ("--method", "br", "--set", "classical.max_steps=5")
 OLD = ("--data", "data", "--device", "cpu")
+INPUT = ("models/network", "data/test.jsonl")
 WORKERS = ("--workers", "2", "--chunk-rows", "4", "--device", "cpu")
 
 
@@ -75,18 +78,7 @@ COMMANDS = (
     ),
     Command(
         "train",
-        (
-            "train",
-            "data",
-            "--out",
-            "out/mixture",
-            "--budget",
-            "0",
-            "--jobs",
-            "1",
-            *NETWORK[2:],
-            "--overwrite",
-        ),
+        (*MIXTURE, "--jobs", "1"),
         needs=("data", "cache"),
         copies={"models/other": "out/mixture"},
         keeps=("out/mixture",),
@@ -96,18 +88,7 @@ COMMANDS = (
     ),
     Command(
         "train --jobs 2",
-        (
-            "train",
-            "data",
-            "--out",
-            "out/mixture",
-            "--budget",
-            "0",
-            "--jobs",
-            "2",
-            *NETWORK[2:],
-            "--overwrite",
-        ),
+        (*MIXTURE, "--jobs", "2"),
         needs=("data", "cache"),
         keeps=("out/mixture",),
         again=("--resume",),
@@ -133,28 +114,20 @@ COMMANDS = (
     ),
     Command(
         "predict",
-        ("predict", "models/network", "data/test.jsonl", "--out", "out/rows.jsonl", "--overwrite"),
+        ("predict", *INPUT, "--out", "out/rows.jsonl", "--overwrite"),
         needs=("data", "models/network"),
         copies={"rows-of-br.jsonl": "out/rows.jsonl"},
         keeps=("out/rows.jsonl", "models/network"),
     ),
     Command(
         "predict DIR/ --workers",
-        ("predict", "models/network", "data/test.jsonl", "--out", "out/parts/", *WORKERS),
+        ("predict", *INPUT, "--out", "out/parts/", *WORKERS),
         needs=("data", "models/network"),
         most_tries=15,
     ),
     Command(
         "predict FILE --workers",
-        (
-            "predict",
-            "models/network",
-            "data/test.jsonl",
-            "--out",
-            "out/rows.csv",
-            *WORKERS,
-            "--overwrite",
-        ),
+        ("predict", *INPUT, "--out", "out/rows.csv", *WORKERS, "--overwrite"),
         needs=("data", "models/network"),
         copies={"rows-of-br.jsonl": "out/rows.csv"},
         keeps=("out/rows.csv",),
@@ -217,19 +190,10 @@ COMMANDS = (
     ),
     Command(
         "mix",
-        (
-            "mix",
-            "models/network",
-            "models/br",
-            "--data",
-            "data",
-            "--out",
-            "out/mixed",
-            "--overwrite",
-        ),
-        needs=("data", "models/network", "models/br"),
+        ("mix", *MEMBERS, "--data", "data", "--out", "out/mixed", "--overwrite"),
+        needs=("data", *MEMBERS),
         copies={"models/other": "out/mixed"},
-        keeps=("out/mixed", "models/network", "models/br"),
+        keeps=("out/mixed", *MEMBERS),
     ),
     Command(
         "distil",

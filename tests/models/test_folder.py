@@ -1,5 +1,8 @@
 import ast
 import shutil
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from setrnn.models import folder as model_folder
 from setrnn.models.folder import (
     FORMAT,
     SavedModel,
+    check_model_place,
     load_model,
     read_version,
     save_model,
@@ -96,6 +100,27 @@ def test_other_files_beside_a_model_are_not_lost(taggers, folder):
     with pytest.raises(ModelError, match="thesis"):
         taggers["br"].save(folder)
     assert (folder / "thesis.txt").read_text() == "years of work"
+
+
+TRY_AND_DIE = """
+import os, signal, sys
+from pathlib import Path
+from setrnn.models.folder import check_model_place
+def die(event, _):
+    if event == "os.rmdir":
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(die)
+check_model_place(Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("name", ["model", "deep/er/model"])
+def test_a_check_of_a_place_that_was_killed_is_tidied_up_by_the_next(tmp_path, name):
+    code = [sys.executable, "-c", TRY_AND_DIE, str(tmp_path / name)]
+    assert subprocess.run(code, check=False).returncode == -signal.SIGKILL
+    assert list(tmp_path.iterdir())
+    check_model_place(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_arrays_of_any_shape_and_layout_come_back(taggers, tmp_path):

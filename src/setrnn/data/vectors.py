@@ -21,7 +21,7 @@ import scipy  # scipy.sparse is imported where it is first used
 from threadpoolctl import threadpool_limits
 
 from setrnn.config import VectorSettings, settings_hash, to_dict
-from setrnn.data.disk import locked, whole_file
+from setrnn.data.disk import locked, was_left, whole_file
 from setrnn.data.prepared import UNLABELLED, Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.read.lines import numbered_lines
@@ -61,7 +61,7 @@ def word_vectors(
     if settings.source == "none":
         raise ConfigError("vectors.source is 'none': there are no word vectors to make.")
     file = vectors_file(prepared, settings)
-    if not file.is_file():
+    if not file.is_file() or was_left(file):
         with locked(file):
             if not file.is_file():  # another process may have made them meanwhile
                 with show_step("word vectors", Path(settings.source).name, on_progress, ""):

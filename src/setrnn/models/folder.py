@@ -19,7 +19,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -29,11 +28,11 @@ from setrnn import __version__
 from setrnn.config import Config, MixtureConfig, from_dict, settings_hash, to_dict
 from setrnn.data.disk import (
     check_folder_place,
-    explain_failed_write,
     is_temporary,
     locked,
     recovered,
     seal_file,
+    temporary_folder,
     whole_folder,
 )
 from setrnn.data.hierarchy import Hierarchy
@@ -116,11 +115,11 @@ def check_model_place(folder: Path) -> None:
     """Raise if a model cannot be written to `folder`: before the work, not after it."""
     refuse_other_folder(folder)
     check_folder_place(folder)
-    with explain_failed_write(folder, " Name a folder in another place."):
-        parent = folder.resolve().parent
-        while not parent.exists():
-            parent = parent.parent
-        TemporaryDirectory(prefix=f".{folder.name}.", dir=parent).cleanup()
+    place = folder.resolve()
+    while not place.parent.exists():
+        place = place.parent
+    with temporary_folder(place, is_private=True, way_out=" Name a folder in another place."):
+        pass
 
 
 def save_model(

@@ -347,7 +347,8 @@ class TrainedModel:
         if not self.version:
             raise ConfigError("The tagger is not in a folder yet. Write all of it: Tagger.save.")
         require_folder(folder, "Calibrating")
-        return self.saved_to(Path(folder), replaced=self.version)
+        way_out = " The model there is as it was. When it can be written, run setrnn calibrate."
+        return self.saved_to(Path(folder), way_out, replaced=self.version)
 
 
 def _first_line(error: Exception) -> str:

@@ -1,3 +1,4 @@
+import errno
 from dataclasses import replace
 from itertools import islice
 
@@ -270,6 +271,21 @@ def test_an_acceptance_by_a_rule_that_the_new_model_cannot_use_is_dropped(tagger
     assert any("rule sequence" in each for each in notes.warnings)
     kept = fit_calibration(taggers["seq2seq-rnn"], valid, before=before).acceptance["sequence"]
     assert (kept.target, kept.confidence) == (0.9, 0.9)
+
+
+def test_a_calibration_that_cannot_be_written_is_an_error(taggers, valid, tmp_path, monkeypatch):
+    """As a run of a comparison, it must be done again: with a warning, it would count as done."""
+
+    def fail(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    tagger = taggers["br"].saved_to(tmp_path / "model")
+    documents = replace(open_documents(valid), n_documents=len(valid))
+    with monkeypatch.context() as patch:
+        patch.setattr("setrnn.models.folder.seal_file", fail)
+        with pytest.raises(DataError, match=r"model cannot .* No space .* setrnn calibrate\."):
+            calibrate_or_warn(tagger, documents, tmp_path / "model")
+    assert not setrnn.load(tmp_path / "model").is_calibrated
 
 
 def test_a_folder_without_a_sound_calibration_has_no_targets(taggers, tmp_path):

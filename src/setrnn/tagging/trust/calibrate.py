@@ -209,7 +209,8 @@ def calibrate_or_warn(
 ) -> Tagger:
     """Calibrate a tagger on documents, if there are enough; save the calibration in `out`.
 
-    A calibration that fails leaves the tagger as it is: the model's own probabilities stay.
+    A calibration that fails leaves the tagger as it is: the model's own probabilities stay. One
+    that cannot be written raises DataError.
 
     Args:
         tagger: the model.
@@ -223,14 +224,11 @@ def calibrate_or_warn(
         if n_documents >= MIN_DOCUMENTS:
             way_out = "Calibrate it on fewer documents, with setrnn calibrate."
             with explain_full_gpu("Calibrating", way_out):
-                calibration = fit_calibration(
-                    tagger, documents, before=before, on_progress=on_progress
-                )
-            calibrated = replace(tagger, calibration=calibration)
-            tagger = calibrated if out is None else calibrated.save_calibration(out)
+                found = fit_calibration(tagger, documents, before=before, on_progress=on_progress)
+            tagger = replace(tagger, calibration=found)
             log.info(
                 f"Calibrated on the {n_documents:,} {kind}documents (temperature "
-                f"{calibration.scalings['sets'].temperature:.2f}): predict gives calibrated "
+                f"{found.scalings['sets'].temperature:.2f}): predict gives calibrated "
                 "probabilities, predict --raw the model's own."
             )
         else:
@@ -243,6 +241,8 @@ def calibrate_or_warn(
         if reason is None:
             raise
         log.warning(f"The model is not calibrated: {reason}")
+    if out is not None and tagger.calibration is not None:
+        tagger = tagger.save_calibration(out)
     if before is not None:
         _warn_of_lost_targets(tagger, before)
     return tagger
