@@ -226,7 +226,7 @@ def on_ray(monkeypatch):
 
 def test_with_ray_the_runs_are_given_to_the_cluster(compare, tasks, on_ray):
     compare("br", ray="auto")
-    compare("pcc", ray="auto", gpus_per_run=0.25, jobs=2)
+    compare("pcc", ray="auto", gpus_per_run=0.25, jobs=2, preset="small")
     assert on_ray[0] == (None, 0.0)
     assert on_ray[-1] == (2, 0.25)
     first, second = tasks

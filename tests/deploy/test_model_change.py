@@ -112,6 +112,8 @@ def test_a_second_group_takes_over_when_nginx_is_reloaded(folder, services, addr
     conf = folder / "nginx.conf"
     with group_of(folder, folder / "next") as others, asked_meanwhile(address) as versions:
         text = conf.read_text()
+        while not versions:
+            time.sleep(0.05)
         for each, other in zip(services, others, strict=True):
             assert other.client.get("/readyz").status_code == 200
             text = text.replace(f":{each.port} ", f":{other.port} ")

@@ -32,7 +32,7 @@ SMALL = {
     "vectors": {"source": "none", "dimensions": 8},
     "model": {"encoder_units": 8, "decoder_units": 8},
     "search": {"beam_width": 2},
-    "training": {"epochs": 12, "batch_size": 32},
+    "training": {"epochs": 12, "patience": 0, "batch_size": 32},
 }
 TREE = read_hierarchy("newsroom")
 N_RAW, N_NEW, N_CHOSEN = 600, 40, 20

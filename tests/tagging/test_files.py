@@ -184,7 +184,9 @@ def test_what_cannot_be_is_refused(model, news, tmp_path, how, word):
 
 @pytest.mark.slow
 def test_a_killed_worker_ends_the_command_and_the_next_tags_the_rest(model, news, tmp_path):
-    killed = []
+    killed, texts = [], 40 * TEXTS
+    rows = [json.dumps({"text": text}) for text in texts]
+    Path(news).write_text("\n".join(rows), encoding="utf-8")
 
     def kill_one(event):
         if not killed and getattr(event, "n_done", 0) >= 4:
@@ -198,5 +200,5 @@ def test_a_killed_worker_ends_the_command_and_the_next_tags_the_rest(model, news
     assert finished  # a record is written after its part
     done = tag_in_pairs()
     assert finished.items() <= {each: each.stat().st_mtime_ns for each in finished}.items()
-    expected = [list(each.labels) for each in setrnn.load(model).tag(TEXTS)]
+    expected = [list(each.labels) for each in setrnn.load(model).tag(texts)]
     assert [json.loads(line)["labels"] for line in content(done).splitlines()] == expected

@@ -181,8 +181,8 @@ def compare(
     if quick and (preset != "default" or config is not None):
         raise ConfigError("quick has settings of its own: omit preset and config.")
     overrides = [*list_overrides(QUICK_SETTINGS if quick else ()), *list_overrides(settings)]
-    if not quick:
-        preset = choose_preset(preset, "cuda" if ray is not None and gpus_per_run else device)
+    if not quick and not gpus_per_run:  # the GPUs are those of a cluster
+        preset = choose_preset(preset, device)
     config = read_settings(preset, config, overrides).config
     names = find_methods(methods)
     source = make_source(data, valid, hierarchy, close_labels)

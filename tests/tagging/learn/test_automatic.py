@@ -22,13 +22,13 @@ from setrnn.tagging.learn import automatic
 from setrnn.tagging.learn.automatic import Automatic, train_member
 from setrnn.tagging.learn.data import read_settings
 from setrnn.tagging.learn.member_candidates import Candidate, list_candidates
-from setrnn.tagging.learn.planning import Planner, Speed, time_prediction
+from setrnn.tagging.learn.planning import FORMAT, Planner, Speed, time_prediction
 from setrnn.training.run_folder import only_trainer
 from small_taggers import SMALL_OVERRIDES
 from tiny_transformers import save_transformer
 
 QUICK = [*SMALL_OVERRIDES, "training.epochs=2", "classical.max_steps=5", "classical.max_pairs=0"]
-NAMES = ["br-support", "pcc", "set-rnn-exact", "sigmoid", "set-rnn-exact-2", "sigmoid-2"]
+NAMES = ["br-support", "pcc", "sigmoid", "set-rnn-exact", "sigmoid-2", "set-rnn-exact-2"]
 
 
 @pytest.fixture(scope="module")
@@ -74,12 +74,12 @@ def test_what_was_trained_before_is_not_trained_again_and_the_bits_are_the_same(
     shutil.copytree(f"{done}.run", f"{out}.run")
     run = tmp_path / "model.run"
     (run / "saved").unlink()
-    shutil.rmtree(run / "sigmoid-2")  # it is trained in a process of its own this time
-    shutil.rmtree(run / "sigmoid-2.run")
+    shutil.rmtree(run / "set-rnn-exact-2")  # it is trained in a process of its own this time
+    shutil.rmtree(run / "set-rnn-exact-2.run")
     plan = json.loads((run / "plan.json").read_text())
-    del plan["members"]["sigmoid-2"]
+    del plan["members"]["set-rnn-exact-2"]
     (run / "plan.json").write_text(json.dumps(plan))
-    (run / "set-rnn-exact-2.log").touch()  # left by a process that was killed
+    (run / "sigmoid-2.log").touch()  # left by a process that was killed
     arguments = {"out": out, "budget": 0, "jobs": 2, "device": "cpu", "settings": QUICK}
     arguments["keep_run"] = True
     with pytest.raises(ConfigError, match="--resume"):
@@ -98,13 +98,13 @@ def test_a_budget_that_is_used_up_mixes_what_is_finished(trained, small_prepared
     out, arguments = tmp_path / "model", {"budget": 1e-4, "device": "cpu", "settings": QUICK}
     run = Path(shutil.copytree(f"{trained[1]}.run", f"{out}.run"))
     (run / "saved").unlink()
-    shutil.rmtree(run / "set-rnn-exact-2")  # its run is still there
-    for name in ("sigmoid-2", "sigmoid-2.run"):
+    shutil.rmtree(run / "sigmoid-2")  # its run is still there
+    for name in ("set-rnn-exact-2", "set-rnn-exact-2.run"):
         shutil.rmtree(run / name)
     setrnn.train(small_prepared, out=out, resume=True, **arguments)
     automatic = setrnn.load(out).notes["automatic"]
     assert [each["name"] for each in automatic["members"]] == NAMES[:-1]
-    assert automatic["left_out"] == {"sigmoid-2": "no time was left"}
+    assert automatic["left_out"] == {"set-rnn-exact-2": "no time was left"}
 
 
 def test_the_members_are_removed_once_the_mixture_is_written(trained, small_prepared, tmp_path):
@@ -176,7 +176,7 @@ def test_wrong_arguments_are_refused_before_the_data_is_read(wrong):
 
 def test_an_unfinished_training_is_refused_before_the_data_is_read(tmp_path):
     (tmp_path / "m.run").mkdir()
-    (tmp_path / "m.run" / "plan.json").write_text('{"format": 3}')
+    (tmp_path / "m.run" / "plan.json").write_text(json.dumps({"format": FORMAT}))
     with pytest.raises(ConfigError, match="--resume"):
         setrnn.train("no-such-data.jsonl", out=tmp_path / "m", device="cpu")
 
@@ -213,14 +213,14 @@ def only(monkeypatch):
 def test_word_vectors_are_chosen_once_and_the_plan_keeps_the_choice(
     small_prepared, tmp_path, monkeypatch, only, notes
 ):
-    only("sigmoid", "sigmoid-2")
+    only("sigmoid", "set-rnn-exact-2")
     answers = iter([False, True, True, True])
     monkeypatch.setattr(Planner, "has_time_for_vectors", lambda *_: next(answers))
     settings = [each for each in QUICK if not each.startswith("vectors.source")]
     out = tmp_path / "m"
     arguments = {"budget": 0, "device": "cpu", "settings": settings, "out": out}
     setrnn.train(small_prepared, keep_run=True, **arguments)
-    networks = [tmp_path / "m.run" / name for name in ("sigmoid", "sigmoid-2")]
+    networks = [tmp_path / "m.run" / name for name in ("sigmoid", "set-rnn-exact-2")]
     assert [setrnn.load(each).config.vectors.source for each in networks] == ["none", "none"]
     shutil.rmtree(networks[1])  # its run is there, and fits the same vectors only
     (tmp_path / "m.run" / "saved").unlink()
