@@ -22,10 +22,10 @@ import numpy as np
 
 import setrnn
 from harness import format_scores, make_parser, print_head, print_row, save, split_numbers
-from setrnn.data.cache import Source
 from setrnn.data.example import Example
 from setrnn.data.read import BadRows
 from setrnn.data.read.write import write_examples
+from setrnn.data.source import Source
 
 RULES = ("label-f1", "micro-f1")
 MIN_VALID, VALID_SHARE = 100, 0.2

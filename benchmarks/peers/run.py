@@ -32,10 +32,10 @@ from exchange import PARTS, read_data
 
 from setrnn.comparison.added import make_added_record
 from setrnn.comparison.records import Comparison
-from setrnn.data.cache import Source
 from setrnn.data.example import Example
 from setrnn.data.prepared import Prepared
 from setrnn.data.read import BadRows
+from setrnn.data.source import Source
 from setrnn.errors import SetRNNError
 
 HERE = Path(__file__).resolve().parent

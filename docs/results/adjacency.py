@@ -23,7 +23,8 @@ from pathlib import Path
 
 from setrnn.comparison.records import Comparison, Record, load_records
 from setrnn.config import load_config
-from setrnn.data.cache import Source, open_prepared
+from setrnn.data.cache import open_prepared
+from setrnn.data.source import Source
 
 PAGE = Path(__file__).resolve().parents[1] / "replication.md"
 FIRST, SECOND = "seq2seq-rnn", "set-rnn"

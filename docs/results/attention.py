@@ -26,9 +26,9 @@ from matplotlib.figure import Figure
 
 import setrnn
 from setrnn.comparison.records import MODELS, Comparison, Record, load_records, run_name
-from setrnn.data.cache import Source
 from setrnn.data.example import Example
 from setrnn.data.read import BadRows
+from setrnn.data.source import Source
 
 HERE = Path(__file__).resolve().parent
 FREE = ("arxiv", "debtags")  # whose words may be given away

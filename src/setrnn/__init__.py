@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 
     from setrnn import checks, scorers
     from setrnn.comparison.compare import ComparisonResult, compare
-    from setrnn.data.cache import CachedData, Source, clear_cache, list_cache
+    from setrnn.data.cache import CachedData, clear_cache, list_cache
     from setrnn.data.example import Example
     from setrnn.data.groups import Group
     from setrnn.data.hierarchy import Hierarchy
     from setrnn.data.prepared import Prepared
     from setrnn.data.read import ReadOptions, open_dataset, read_groups, read_hierarchy
+    from setrnn.data.source import Source
     from setrnn.errors import (
         BrokenPromiseError,
         BusyError,
@@ -84,7 +85,7 @@ _HOMES = {
     "TaggedFiles": "setrnn.tagging.files",
     "Limits": "setrnn.systems.limits",
     "Example": "setrnn.data.example",
-    "Source": "setrnn.data.cache",
+    "Source": "setrnn.data.source",
     "CachedData": "setrnn.data.cache",
     "list_cache": "setrnn.data.cache",
     "clear_cache": "setrnn.data.cache",

@@ -7,8 +7,9 @@ import pytest
 
 from setrnn.comparison.compare import make_comparable, open_comparison, refuse_other_folder
 from setrnn.config import TextSettings
-from setrnn.data.cache import Source, open_prepared, prepare
+from setrnn.data.cache import open_prepared, prepare
 from setrnn.data.read import write_examples
+from setrnn.data.source import Source
 from setrnn.errors import DataError
 
 SETTINGS = TextSettings()

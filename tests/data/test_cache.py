@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 
 from setrnn.config import TextSettings, VectorSettings
 from setrnn.data import cache
-from setrnn.data.cache import Source, open_prepared, prepare
+from setrnn.data.cache import open_prepared, prepare
 from setrnn.data.disk import is_temporary, locked
 from setrnn.data.example import Example
 from setrnn.data.prepared import Prepared
 from setrnn.data.read import BadRows, ReadOptions, write_examples, write_folder
+from setrnn.data.source import Source
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import DataError
 

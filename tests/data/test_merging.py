@@ -2,10 +2,10 @@
 
 import pytest
 
-from setrnn.data.cache import Source
 from setrnn.data.example import Example, hash_texts, join_hashes
 from setrnn.data.merging import MIN_NEW, merge
 from setrnn.data.read import write_examples
+from setrnn.data.source import Source
 from setrnn.errors import DataError
 
 OLD = [Example(f"o{n}", f"old text {n}", ("a",)) for n in range(40)]

@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 import setrnn
-from setrnn.data.cache import Source
 from setrnn.data.read import write_examples
+from setrnn.data.source import Source
 from setrnn.errors import ConfigError, DataError
 from setrnn.tagging.choose import choose_distinct
 

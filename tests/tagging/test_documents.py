@@ -8,10 +8,11 @@ from itertools import islice
 import pytest
 
 from setrnn.data import newsroom
-from setrnn.data.cache import Source, prepare
+from setrnn.data.cache import prepare
 from setrnn.data.example import Example, join_hashes
 from setrnn.data.read import BadRows, open_dataset, read_hierarchy
 from setrnn.data.read.write import write_examples
+from setrnn.data.source import Source
 from setrnn.errors import DataError
 from setrnn.progress import ignore_progress
 from setrnn.tagging.documents import example_batches, open_unseen

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from setrnn import Prediction
-from setrnn.data.cache import Source
 from setrnn.data.read import write_examples
+from setrnn.data.source import Source
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import evaluate_label_sets
 from setrnn.systems.limits import Limits

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from setrnn.data.cache import Source
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.read import ReadOptions, read_hierarchy, write_examples
+from setrnn.data.source import Source
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.models.card import describe_model, write_readme
 from setrnn.systems.limits import Limits

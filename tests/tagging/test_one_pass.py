@@ -6,9 +6,10 @@ from typer.testing import CliRunner
 
 from setrnn.cli.app import app
 from setrnn.config import TextSettings
-from setrnn.data.cache import Source, open_prepared
+from setrnn.data.cache import open_prepared
 from setrnn.data.read import BadRows, write_examples
 from setrnn.data.read.write import write_table
+from setrnn.data.source import Source
 
 opened = []
 sys.addaudithook(

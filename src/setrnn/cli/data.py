@@ -16,7 +16,6 @@ from setrnn.cli.options import argument, new_file, option, part
 from setrnn.cli.progress import terminal_progress
 from setrnn.cli.tables import show_table
 from setrnn.cli.terminal import escape_controls, note, show, stdout, warn, write_json
-from setrnn.data.cache import Source
 from setrnn.data.example import Example
 from setrnn.data.hierarchy import describe_fit
 from setrnn.data.prepared import Prepared
@@ -24,6 +23,7 @@ from setrnn.data.read import BadRows, Dataset, write_examples, write_folder
 from setrnn.data.read.delimited import Dialect, DialectName, find_dialect
 from setrnn.data.read.label_files import save_groups, save_label_map
 from setrnn.data.read.write import WRITERS
+from setrnn.data.source import Source
 from setrnn.data.splits import cut_train
 from setrnn.data.statistics import DatasetStatistics, SplitStatistics, dataset_statistics
 from setrnn.data.text.notes import describe_cut_documents

@@ -13,13 +13,13 @@ import typer
 
 import setrnn
 from setrnn.cli.terminal import note
-from setrnn.data.cache import Source
 from setrnn.data.disk import check_file_place
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.read import ReadOptions, make_hierarchy, read_groups, read_label_map
 from setrnn.data.read.dataset import STDIN
 from setrnn.data.read.delimited import DialectName
 from setrnn.data.read.reader import OnBadRow, UnlabelledRows
+from setrnn.data.source import Source
 from setrnn.errors import ConfigError, printable
 
 if TYPE_CHECKING:

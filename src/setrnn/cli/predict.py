@@ -16,13 +16,13 @@ from setrnn.cli.data import refuse_own_input
 from setrnn.cli.options import argument, option
 from setrnn.cli.progress import terminal_progress
 from setrnn.cli.terminal import escape_json, note, warn
-from setrnn.data.cache import Source
 from setrnn.data.disk import check_file_place
 from setrnn.data.example import Example, KnownLabels
 from setrnn.data.read import BadRows, Split, read_thresholds
 from setrnn.data.read.dataset import STDIN, open_standard_input
 from setrnn.data.read.delimited import find_dialect
 from setrnn.data.read.write import is_table
+from setrnn.data.source import Source
 from setrnn.errors import ConfigError
 from setrnn.models.hub import name_place
 from setrnn.progress import watch

@@ -31,11 +31,11 @@ from setrnn.comparison.records import (
 )
 from setrnn.comparison.run import Task
 from setrnn.config import Config, settings_hash
-from setrnn.data.cache import Source
 from setrnn.data.disk import locked
 from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 from setrnn.data.prepared import Prepared
 from setrnn.data.read.label_files import Parents
+from setrnn.data.source import Source
 from setrnn.errors import ConfigError, DataError, StoppedError
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES

@@ -13,11 +13,12 @@ from functools import partial
 
 import numpy as np
 
-from setrnn.data.cache import Source, Stream
+from setrnn.data.cache import Stream
 from setrnn.data.example import Example, Hashes, hash_texts, text_hash
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.read import BadRows, Dataset
 from setrnn.data.read.lines import file_stem
+from setrnn.data.source import Source
 from setrnn.data.splits import MIN_VALID, VALID_SHARE, choose_parts
 
 READ = ("train", "valid")  # other parts are not read

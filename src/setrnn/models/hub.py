@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setrnn import __version__
-from setrnn.data.cache import list_columns
 from setrnn.data.disk import private_folder, recovered
+from setrnn.data.source import list_columns
 from setrnn.errors import ConfigError, MissingExtraError, ModelError, printable
 from setrnn.models.folder import (
     CONFIG,

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.data.cache import list_columns
 from setrnn.data.example import KnownLabels
+from setrnn.data.source import list_columns
 from setrnn.errors import ConfigError, SetRNNError, nearest_name
 from setrnn.models.folder import read_version
 from setrnn.models.hub import open_place

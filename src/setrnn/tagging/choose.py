@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import scipy  # scipy.sparse is imported where it is first used
 
-from setrnn.data.cache import Source, read_source
 from setrnn.data.example import Example, hash_texts
 from setrnn.data.read import BadRows
 from setrnn.data.read.delimited import Dialect
+from setrnn.data.source import Source, read_source
 from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError
 from setrnn.progress import OnProgress, count_up, ignore_progress, log

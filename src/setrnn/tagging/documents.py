@@ -11,13 +11,13 @@ from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from setrnn.data.cache import Source, read_source
 from setrnn.data.example import NOTHING, Example, Hashes, hash_texts, name_example
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import encode_unknown, mark_unknown
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.read import BadRows, choose_split
+from setrnn.data.source import Source, read_source
 from setrnn.data.streaming import batched
 from setrnn.errors import DataError
 from setrnn.progress import OnProgress, count_up, log

@@ -28,12 +28,12 @@ from typing import TYPE_CHECKING, Any
 
 import setrnn
 from setrnn.config import check_same
-from setrnn.data.cache import Source
 from setrnn.data.disk import is_temporary, locked, seal_file, whole_file
 from setrnn.data.example import Example
 from setrnn.data.read import BadRows
 from setrnn.data.read.delimited import Dialect, DialectName, find_dialect
 from setrnn.data.read.write import write_table
+from setrnn.data.source import Source
 from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.models.hub import fix_place

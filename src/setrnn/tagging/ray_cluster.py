@@ -22,9 +22,9 @@ from typing import Any
 
 import setrnn
 from setrnn.config import check_same
-from setrnn.data.cache import Source
 from setrnn.data.read import BadRows, ReadOptions
 from setrnn.data.read.dataset import expand_places
+from setrnn.data.source import Source
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.tagging.files import (
     MANIFEST,

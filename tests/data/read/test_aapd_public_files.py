@@ -13,7 +13,8 @@ import pytest
 
 from setrnn.comparison.compare import make_comparable
 from setrnn.config import load_config
-from setrnn.data.cache import Source, open_prepared
+from setrnn.data.cache import open_prepared
+from setrnn.data.source import Source
 from setrnn.metrics import evaluate_label_sets
 from setrnn.tagging.evaluate import evaluate
 from small_taggers import trained_tagger

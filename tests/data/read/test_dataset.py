@@ -10,11 +10,12 @@ import pytest
 
 from reading import read
 from setrnn.config import TextSettings
-from setrnn.data.cache import Source, prepared_path
+from setrnn.data.cache import prepared_path
 from setrnn.data.example import Example
 from setrnn.data.read import READERS, BadRows, Format, ReadOptions, Split, open_dataset
 from setrnn.data.read.dataset import open_standard_input
 from setrnn.data.read.lines import numbered_lines
+from setrnn.data.source import Source
 from setrnn.errors import BadRowError, ConfigError, DataError
 
 ROW = '{"id": "a", "text": "one", "labels": ["x"]}\n'

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from setrnn.config import TextSettings
 from setrnn.data import newsroom
-from setrnn.data.cache import Source, open_prepared
+from setrnn.data.cache import open_prepared
 from setrnn.data.example import Example
 from setrnn.data.prepared import Prepared
 from setrnn.data.read import write_examples
+from setrnn.data.source import Source
 from setrnn.data.text.alignment import words_of
 from setrnn.data.text.languages import (
     detect_language,

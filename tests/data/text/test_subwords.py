@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from setrnn.config import Config, EncoderSettings, TextSettings
-from setrnn.data.cache import Source, prepared_path
+from setrnn.data.cache import prepared_path
 from setrnn.data.ragged import Ragged
+from setrnn.data.source import Source
 from setrnn.data.text.subwords import (
     JointEncoder,
     SubwordEncoder,

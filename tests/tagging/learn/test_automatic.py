@@ -12,9 +12,9 @@ import setrnn
 from setrnn import Limits
 from setrnn.config import load_config
 from setrnn.data import newsroom
-from setrnn.data.cache import Source
 from setrnn.data.prepared import Prepared
 from setrnn.data.read import write_examples
+from setrnn.data.source import Source
 from setrnn.errors import BusyError, ConfigError, ModelError
 from setrnn.methods import find_method
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES

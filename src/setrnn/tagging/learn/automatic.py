@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.config import Config, settings_hash, to_dict
-from setrnn.data.cache import Source, open_prepared
+from setrnn.data.cache import open_prepared
 from setrnn.data.disk import private_folder, remove_folder
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import even_rows
+from setrnn.data.source import Source
 from setrnn.data.vectors import SOURCES
 from setrnn.errors import BusyError, SetRNNError, StoppedError, find_memory_problem
 from setrnn.model.devices import find_device, limited_threads, threads_of_jobs

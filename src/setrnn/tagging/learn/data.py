@@ -11,12 +11,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from setrnn.config import AUTO, WORDS, Config, find_changes, load_config, read_changes
-from setrnn.data.cache import Source, open_prepared, read_source
+from setrnn.data.cache import open_prepared
 from setrnn.data.hierarchy import describe_fit
 from setrnn.data.labels import ESTIMATED, estimate_forgotten, mark_only_given
 from setrnn.data.prepared import Prepared
 from setrnn.data.read import make_hierarchy
 from setrnn.data.read.label_files import Parents
+from setrnn.data.source import Source, read_source
 from setrnn.data.text.languages import find_language
 from setrnn.data.text.notes import describe_cut_documents
 from setrnn.data.vectors import word_vectors

@@ -13,10 +13,10 @@ import numpy as np
 
 from setrnn.config import Config, settings_hash
 from setrnn.data.batches import TargetSets, TrainingDocuments
-from setrnn.data.cache import Source
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.prepared import UNLABELLED, Prepared
 from setrnn.data.ragged import Ragged
+from setrnn.data.source import Source
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import Method, find_method
 from setrnn.model.decoders import find_decoder

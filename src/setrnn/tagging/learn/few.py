@@ -15,8 +15,8 @@ from dataclasses import replace
 import numpy as np
 
 from setrnn.config import Config
-from setrnn.data.cache import Source
 from setrnn.data.prepared import Prepared
+from setrnn.data.source import Source
 from setrnn.data.splits import MIN_VALID, VALID_SHARE
 from setrnn.errors import DataError
 from setrnn.methods import find_method
