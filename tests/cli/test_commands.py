@@ -84,6 +84,20 @@ def test_the_help_shows_each_name_of_an_option_once(name):
             assert len(option.opts) == len(set(option.opts)), option.opts
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("data doubt newsroom --folds 1 --out x.csv", "'--folds': it must be greater than or"),
+        ("train newsroom --unlabelled-rows maybe --out x", "rows': 'maybe' is not one of"),
+    ],
+)
+def test_a_wrong_value_is_refused_in_plain_words(setrnn, line, said):
+    result = setrnn(*line.split())
+    assert result.code == 2
+    assert said in result.err
+    assert "Value error" not in result.err
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["no-such-command"]])
 def test_general_help_and_unknown_commands_import_no_command(arguments):
     """A new process: here, other tests have imported the commands."""

@@ -172,6 +172,8 @@ def run() -> NoReturn:
     except Exception as error:  # noqa: BLE001 (no failure may end in a traceback)
         if hasattr(error, "exit_code") and hasattr(error, "show"):  # of click: wrong usage
             message = escape_controls(error.format_message())  # type: ignore[attr-defined]
+            for theirs, ours in (("Value error, ", ""), ("Input should be", "it must be")):
+                message = message.replace(theirs, ours)
             error.format_message = lambda: message  # type: ignore[attr-defined]
             error.show()
             sys.exit(error.exit_code)
