@@ -89,8 +89,8 @@ def test_a_complete_folder_is_never_replaced(data, tmp_path, monkeypatch):
     first = open_prepared(data, SETTINGS, tmp_path / "cache")
     number = first.folder.stat().st_ino
     is_prepared = cache.is_prepared
-    # As if another process finished between the question and the lock; first, it asks about DATA.
-    answers = iter([False, False])
+    # As if another process finished between the question and the lock.
+    answers = iter([False])
     monkeypatch.setattr(cache, "is_prepared", lambda place: next(answers, is_prepared(place)))
     again = open_prepared(data, SETTINGS, tmp_path / "cache")
     assert again.folder.stat().st_ino == number
