@@ -9,10 +9,11 @@
 `cut` writes a folder with train, valid and test for each dataset, number of documents and number
 of words per document; 0 stands for all. One half of valid becomes the test part, so that nothing
 is chosen on test; with --test it is the test part itself. `run` trains each network on each cell,
-with the default settings and with each variant, and writes a line of scores per run to
-OUT/scores.jsonl; the same command does what is missing. `table` shows instance-F1 by rule f1, and
-the regret of the default settings: how much the best variant is ahead, with two paired standard
-errors over the documents. Part of the regret is chance: the best of several has luck too.
+with the default settings (on a CPU those of preset small) and with each variant, and writes a line
+of scores per run to OUT/scores.jsonl; the same command does what is missing. `table` shows
+instance-F1 by rule f1, and the regret of the default settings: how much the best variant is ahead,
+with two paired standard errors over the documents. Part of the regret is chance: the best of
+several has luck too.
 The folders are datasets as all others: `automatic.py`, `ablations.py` and `peers/run.py` take them.
 """
 
@@ -179,6 +180,8 @@ def show_table(chosen: argparse.Namespace) -> None:
         print_head(method, *names, "regret of the default")
         regrets = defaultdict(list)
         for cell, found in sorted(cells.items()):
+            if DEFAULT not in found:  # the run was stopped
+                continue
             means = {name: fmean(map(instance_f1, runs)) for name, runs in found.items()}
             best = max(means, key=lambda name: means[name])
             for name, mean in means.items():

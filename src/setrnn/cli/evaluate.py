@@ -14,6 +14,7 @@ from setrnn.cli.progress import terminal_progress
 from setrnn.cli.tables import show_measures, show_table
 from setrnn.cli.terminal import note, show, warn, write_json
 from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
+from setrnn.data.read import read_thresholds
 from setrnn.errors import printable
 from setrnn.metrics import MEASURES
 from setrnn.models.hub import name_place
@@ -50,7 +51,7 @@ def evaluate(
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
     if thresholds is not None:
-        tagger = tagger.with_thresholds(thresholds)
+        tagger = tagger.with_thresholds(read_thresholds(thresholds, reading.encoding))
     rule = options.rule_of(thresholds, rule)
     own = tagger.rule_or_own(rule)
     source = reading.source(data, model=model)

@@ -89,8 +89,8 @@ Unlabelled = Annotated[
 Preset = Annotated[
     str,
     option(
-        "The settings to start from: the default ones (on a CPU: small), those of the paper, or "
-        "those for a pretrained transformer.",
+        "The settings to start from: default (on a CPU this means small), small networks, those of "
+        "the paper, or those for a pretrained transformer.",
         "default|small|paper|transformer",
     ),
 ]
@@ -168,6 +168,10 @@ def rule_of(thresholds: Path | None, rule: str | None) -> str | None:
     """Return the rule to predict by; raise if it has no thresholds to give."""
     if thresholds is None:
         return rule
+    if rule is not None:
+        from setrnn.systems.rules import find_rule  # it loads numpy, which the help does not need
+
+        find_rule(rule)
     if rule not in (None, "label-f1"):
         raise ConfigError(f"--thresholds is for rule label-f1, not {rule}. Omit one of them.")
     return "label-f1"

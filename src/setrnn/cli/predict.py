@@ -158,7 +158,7 @@ def predict(
         options.refuse_replacing(Path(out), overwrite or is_begun, source.places)
         how |= {"beam_width": beam_width, "split": split, "device": device, **many.given()}
         if thresholds is not None:
-            how |= {"thresholds": read_thresholds(thresholds)}
+            how |= {"thresholds": read_thresholds(thresholds, reading.encoding)}
         how |= {"csv_dialect": csv_dialect, "label_columns": label_columns}
         with terminal_progress() as on_progress:
             done = setrnn.predict_files(model, source, out, **how, on_progress=on_progress)
@@ -179,7 +179,7 @@ def predict(
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
     if thresholds is not None:
-        tagger = tagger.with_thresholds(thresholds)
+        tagger = tagger.with_thresholds(read_thresholds(thresholds, reading.encoding))
     read_options = replace(source.options, keep_columns=suffix == TASKS or is_table(file))
     columns = Columns.of(tagger, file, source.options.id_field, label_columns)
     if has_known:

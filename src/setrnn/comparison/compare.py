@@ -181,7 +181,7 @@ def compare(
     if quick and (preset != "default" or config is not None):
         raise ConfigError("quick has settings of its own: omit preset and config.")
     overrides = [*list_overrides(QUICK_SETTINGS if quick else ()), *list_overrides(settings)]
-    if not quick and not gpus_per_run:  # the GPUs are those of a cluster
+    if not (quick or gpus_per_run or isinstance(config, Config)):  # these GPUs are of a cluster
         preset = choose_preset(preset, device)
     config = read_settings(preset, config, overrides).config
     names = find_methods(methods)

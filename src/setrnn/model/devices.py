@@ -15,9 +15,9 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from setrnn.config import check_device_name
 from setrnn.errors import ConfigError
 
-DEVICES = ("auto", "cpu", "cuda", "mps")
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/cpu.max")  # microseconds of computing per period
 # With one of them, the user (or a command of ours) has chosen how threads wait for each other.
 WAITING_VARIABLES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
@@ -26,12 +26,11 @@ SHARED_SIZE = 1 << 18  # an operation on so many numbers is always shared by all
 
 def find_device(name: str) -> torch.device:
     """Return a device by its name; `auto` is the GPU if there is one, of NVIDIA's kind."""
-    if name not in DEVICES:
-        raise ConfigError(f"There is no device '{name}'. Known: {', '.join(DEVICES)}.")
+    check_device_name(name)
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if not has_device(name):
-        raise ConfigError("There is no GPU that torch can use here. Use device cpu.")
+        raise ConfigError("There is no GPU that torch can use here. Omit the device, or use cpu.")
     return torch.device(name)
 
 

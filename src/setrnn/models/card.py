@@ -59,7 +59,7 @@ def describe_model(tagger: TrainedModel) -> Json:
         names = (name for name in tagger.labels.names if name in tree.parents)
         parents = {name: [*tree.parents[name]] for name in names}
         hierarchy = {"parents": parents, "keeps_closed": tree.keeps_closed}
-    if (found := tagger.calibration) is not None:
+    if (found := tagger.calibration) is not None and found.scalings:
         labels = found.label_acceptance
         fitted = {
             "n_documents": found.n_documents,

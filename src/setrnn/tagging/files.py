@@ -179,6 +179,8 @@ def predict_files(
     device = choose_device(device, ray, gpus_per_worker, "--gpus-per-worker")
     loaded = tagger = setrnn.load(model, "cpu")
     if thresholds is not None:
+        if rule not in (None, "label-f1"):
+            raise ConfigError(f"thresholds are for rule label-f1, not {rule}. Omit one of them.")
         tagger = tagger.with_thresholds(thresholds)
     if beam_width is not None:
         tagger.with_beam_width(beam_width)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from setrnn.config import check_device_name
 from setrnn.data.example import KnownLabels
 from setrnn.data.ragged import Ragged
 from setrnn.data.text.notes import note_texts
@@ -403,6 +404,7 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
         >>> tagger.tag(["The ski race was cancelled because of the storm."])[0].labels
         ('weather', 'storm')
     """
+    check_device_name(device)  # classical systems never ask for it
     return Tagger.load(folder, device)
 
 

@@ -111,8 +111,8 @@ class TrainedModel:
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether the model has a calibration."""
-        return self.calibration is not None
+        """Whether the model has calibrated probabilities."""
+        return bool(self.fitted.scalings)
 
     @property
     def fitted(self) -> Calibration:
@@ -199,8 +199,9 @@ class TrainedModel:
         """Return the same model with thresholds of your own, which predicts by rule `label-f1`.
 
         A label is predicted if its p(label | text), as `predict_proba` returns it, reaches its
-        threshold. Other labels keep the threshold that the calibration chose, or one half. Sets are
-        no longer accepted by this rule: that was measured with other thresholds.
+        threshold. Other labels keep the threshold that the calibration chose, or one half; in a
+        mixture, that was chosen for other weights, so give all labels. Sets are no longer accepted
+        by this rule, and other rules no longer weigh how plausible a set is.
 
         Args:
             thresholds: from 0 to 1 by label, or a file of label,threshold.
@@ -215,8 +216,11 @@ class TrainedModel:
         for label, value in given.items():
             if label not in self.labels.index:
                 known = nearest_name(label, self.labels.names)
-                raise ConfigError(f"The model has no label '{label}' to give a threshold. {known}")
-            if not 0 <= value <= 1:
+                raise ConfigError(
+                    f"The model has no label '{label}' to give a threshold. {known} A line is "
+                    "label,threshold with a decimal point."
+                )
+            if not isinstance(value, int | float | np.number) or not 0 <= value <= 1:
                 raise ConfigError(f"The threshold of '{label}' must be from 0 to 1, got {value}.")
         fitted, system, rule = self.fitted, self.system, rule_for("label_f1")
         before = fitted.thresholds or Thresholds(0.5, np.full(len(self.labels), 0.5))

@@ -125,7 +125,8 @@ def read_thresholds(path: str | Path, encoding: str | None = None) -> dict[str, 
     found: dict[str, float] = {}
     for where, (label, written) in _read_rows(Path(path), ("label", "threshold"), encoding):
         try:
-            value = float(written)
+            if not 0 <= (value := float(written)) <= 1:
+                raise ValueError
         except ValueError:
             raise DataError(
                 f"{where}: the threshold must be a number from 0 to 1, got {shown(written)}."

@@ -226,13 +226,13 @@ def calibrate_or_warn(
             with explain_full_gpu("Calibrating", way_out):
                 found = fit_calibration(tagger, documents, before=before, on_progress=on_progress)
             tagger = replace(tagger, calibration=found)
-            log.info(
+            said = (
                 f"Calibrated on the {n_documents:,} {kind}documents (temperature "
                 f"{found.scalings['sets'].temperature:.2f}): predict gives calibrated "
                 "probabilities, predict --raw the model's own."
             )
         else:
-            log.info(
+            said = (
                 f"There are {n_documents:,} {kind}documents, and {MIN_DOCUMENTS} are needed to "
                 "calibrate: probabilities are the model's own."
             )
@@ -241,8 +241,11 @@ def calibrate_or_warn(
         if reason is None:
             raise
         log.warning(f"The model is not calibrated: {reason}")
+        said = ""
     if out is not None and tagger.calibration is not None:
         tagger = tagger.save_calibration(out)
+    if said:
+        log.info(said)
     if before is not None:
         _warn_of_lost_targets(tagger, before)
     return tagger
