@@ -168,9 +168,9 @@ def test_networks_are_small_on_a_cpu_unless_other_settings_are_named(preset):
     assert choose_preset(preset, "cpu") == ("small" if preset == "default" else preset)
 
 
-def test_what_trains_without_a_preset_on_a_cpu_trains_small_networks():
-    settings = {"vectors.source": "none", "training.epochs": 1}
-    tagger = setrnn.train("newsroom", "sigmoid", settings=settings, device="cpu")
+def test_what_trains_without_a_preset_on_a_cpu_trains_small_networks(small_prepared):
+    settings = {"vectors.source": "none", "vectors.dimensions": 8, "training.epochs": 1}
+    tagger = setrnn.train(small_prepared, "sigmoid", settings=settings, device="cpu")
     small = load_config("small").model
     assert tagger.config.model.encoder_units == small.encoder_units
     assert small.encoder_units < load_config("default").model.encoder_units
