@@ -172,7 +172,7 @@ def world(taggers, small_examples, make_once, tmp_path, monkeypatch):
     folder = shutil.copytree(made, tmp_path / "world")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("SETRNN_CACHE", str(tmp_path / "cache"))
-    for preset in ("default", "paper"):
+    for preset in ("default", "small", "paper"):
         monkeypatch.setitem(PRESETS, preset, SMALL)
     short = {**PRESETS["transformer"], "text": {"max_tokens": 64}, "training": {"epochs": 1}}
     monkeypatch.setitem(PRESETS, "transformer", short)
