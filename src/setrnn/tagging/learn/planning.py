@@ -153,7 +153,9 @@ class Planner:
             if not n_epochs:
                 n_least = least_epochs(settings.epochs)
                 minutes = n_least * epoch_seconds / MINUTE
-                plans[name] = f"{n_least} epochs would take about {minutes:.1f} minutes"
+                plans[name] = (
+                    f"{n_least} epochs would take about {minutes:.1f} minutes, longer than is left"
+                )
                 continue
             plans[name] = MemberPlan(n_epochs, n_epochs != settings.epochs)
             of_full = "" if n_epochs == settings.epochs else f" of {settings.epochs}"
