@@ -101,7 +101,7 @@ def _show(found: Calibrated, has_details: bool) -> None:
         f"What can be accepted without review, with confidence {found.acceptance.confidence:g}",
         ["target accuracy", "of the sets", "of the labels"],
         rows,
-        "Labels: those that are more probable than not; labels too rare for a test of their own are "
+        "Labels: those that are more probable than not; those too rare for a test of their own are "
         "tested together. * is what the model accepts from now on.",
     )
     show(
